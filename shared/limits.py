@@ -1,0 +1,79 @@
+"""Every limit, with its unit and its reason. Settings may override those that say so."""
+
+from typing import Final
+
+# --- documents ---------------------------------------------------------------------------------
+MAX_MARKDOWN_CHARS: Final = 1_000_000  # characters per write: about 5,000 blocks, a long book
+MAX_DOCUMENT_BYTES: Final = 32 * 2**20  # encoded Yjs state; what an actor and a step 2 can carry
+MAX_BLOCKS: Final = 20_000  # top-level blocks; keeps index, outline and patch within memory
+MAX_DEPTH: Final = 100  # nesting of elements; beyond it recursion and editors break
+MAX_TITLE_CHARS: Final = 200
+MAX_SLUG_CHARS: Final = 64
+MAX_NAME_CHARS: Final = 64  # principals and agents; shown in `by`, single-lined
+MAX_OPAQUE_DEPTH: Final = MAX_DEPTH
+
+# --- reading -----------------------------------------------------------------------------------
+DEFAULT_READ_CHARS: Final = 40_000  # characters; below the result cap of common MCP clients
+MAX_READ_CHARS: Final = 1_000_000
+MAX_FIND_HITS: Final = 20
+MAX_WAIT_S: Final = 50  # seconds; TypeScript MCP clients give up at 60
+DEFAULT_SETTLE_S: Final = 3.0  # seconds without further change before a long poll answers
+MAX_SETTLE_S: Final = 30.0
+MAX_LIST: Final = 200  # documents per list_documents page
+DEFAULT_LIST: Final = 50
+
+# --- change feed -------------------------------------------------------------------------------
+MIN_CHANGE_ROWS: Final = 5_000  # rows kept before the floor rises: max(this, 3 x blocks)
+CHANGE_ROWS_PER_BLOCK: Final = 3
+REMEMBER_REMOVED_MS: Final = 10 * 60 * 1000  # how long a removed block's id waits for its words
+MAX_WORDS_CHARS: Final = 2_000  # characters of a block's words kept for likeness
+
+# --- patch -------------------------------------------------------------------------------------
+MAX_VIEWS: Final = 8  # per principal and document
+VIEW_TTL_MS: Final = 24 * 3600 * 1000
+MAX_TOLD_BYTES: Final = 4 * 2**20  # texts remembered for three-way merges, per document
+LARGE_DELETE_BLOCKS: Final = 5  # more than this many and more than a fifth of the scope
+LARGE_DELETE_SHARE: Final = 0.2
+MAX_DIFF_INLINE: Final = 4_000  # unequal blocks diffed on the loop; more go to a thread
+IDEMPOTENCY_TTL_MS: Final = 24 * 3600 * 1000
+MAX_IDEMPOTENT_ANSWER: Final = 64 * 2**10  # bytes; larger answers are stored as counts and cursor
+MAX_IDEMPOTENCY_KEY: Final = 128  # characters
+
+# --- commits -----------------------------------------------------------------------------------
+MAX_BATCH_BYTES: Final = 4 * 2**20
+MAX_BATCH_UPDATES: Final = 1_000
+MAX_BATCHES_WAITING: Final = 2  # while so many wait, links stop reading
+CHECKPOINT_MIN_BYTES: Final = 256 * 2**10  # log bytes since the last checkpoint: max(this, 1/4 of it)
+CHECKPOINT_MAX_UPDATES: Final = 2_000
+
+# --- wires -------------------------------------------------------------------------------------
+MAX_FRAME_BYTES: Final = 8 * 2**20  # one websocket message of an editor
+MAX_STEP2_BYTES: Final = 33 * 2**20  # a client back from a long time offline; one at a time
+MAX_AWARENESS_BYTES: Final = 64 * 2**10  # one awareness update
+MAX_AWARENESS_CLIENTS: Final = 64  # entries in one awareness update of one session
+OUTBOX_BYTES: Final = 16 * 2**20  # a slow reader is closed past this and resyncs
+OUTBOX_FRAMES: Final = 10_000
+LINK_FRAME_BYTES: Final = MAX_STEP2_BYTES + 2**20
+LINK_PING_S: Final = 2.0
+LINK_DEAD_S: Final = 6.0  # a dead machine sends no end of file
+SOCKET_PING_S: Final = 20.0
+SOCKET_GRACE_S: Final = 20.0
+MAX_STEP2_REQUESTS: Final = 3  # times a session is asked for what is missing, then closed
+MAX_SESSIONS_PER_DOCUMENT: Final = 500
+MAX_SESSIONS_PER_GATEWAY: Final = 5_000
+MAX_BODY_BYTES: Final = 12 * 2**20  # MCP and REST request body: 1,000,000 characters escaped
+
+# --- life --------------------------------------------------------------------------------------
+IDLE_S: Final = 60.0  # no session, call or waiter for so long: the document is passivated
+DRAIN_S: Final = 20.0
+TAKEOVER_S: Final = 10.0  # how long a new actor waits for a locked file
+ACTIVATE_DEADLINE_S: Final = 20.0  # a call waiting for a slot answers `overloaded` after this
+WARM_SLOTS: Final = 4  # blank actors kept started per node
+SLOT_REUSES: Final = 40  # documents a slot holds in turn before it is recycled
+ORPHAN_S: Final = 60.0  # a slot that has heard from no Directory drains and exits
+REPORT_S: Final = 5.0  # title and last change reach the catalog at most this often
+
+# --- budgets (settings; per principal and document) ----------------------------------------------
+WRITES_PER_MINUTE: Final = 10
+CHARS_PER_HOUR: Final = 20_000
+NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times as much

@@ -1,0 +1,299 @@
+"""The types of the control road: what gateways, the Directory and document actors say to each other.
+
+Requests carry values already parsed and checked by the gateway; results have the exact shapes that
+agents and REST callers get (`msgspec.to_builtins` of a result, keys that are `UNSET` left out).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from shared.ids import BlockRef
+from shared.limits import DEFAULT_READ_CHARS
+from shared.tree import Block
+
+ReadFormat = Literal["anchored", "markdown", "blocks"]
+FeedFormat = Literal["blocks", "anchored"]
+OnConflict = Literal["merge", "reject", "suggest"]
+Mode = Literal["apply", "suggest"]
+Scope = Literal["read", "comment", "suggest", "write", "admin"]
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who calls. `principal` is the stable id rows are kept under, `name` what others are shown.
+
+    Attributes:
+        person: The person behind an agent's token; the principal itself for a person.
+        scopes: What the token allows.
+    """
+
+    principal: str
+    name: str
+    person: str | None = None
+    agent: bool = False
+    scopes: frozenset[Scope] = frozenset()
+
+
+class RouteKey(msgspec.Struct, frozen=True):
+    """What every control call and link hello must name; anything else is answered `moved`."""
+
+    doc_id: str
+    epoch: int
+    secret: str
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where an active document is: the Directory's answer to `locate`.
+
+    Attributes:
+        actor: Name of the detached actor in the namespace.
+        link: `unix:<path>` (usable on the node `node_id` only) or `tcp:<host>:<port>`.
+    """
+
+    key: RouteKey
+    actor: str
+    node_id: str
+    link: str
+    link_tcp: str
+
+
+class Activation(msgspec.Struct, frozen=True):
+    """The Directory's order to a blank slot.
+
+    Attributes:
+        path: The document's SQLite file.
+        seed: Blocks of a document being created; None for one that exists (its file must exist).
+    """
+
+    key: RouteKey
+    path: str
+    seed: tuple[Block, ...] | None = None
+    caller: Caller | None = None
+
+
+class Activated(msgspec.Struct, frozen=True):
+    """A slot's answer: where its link listens, and for a seeded document its first cursor."""
+
+    link: str
+    link_tcp: str
+    cursor: int
+    blocks: tuple[AnchorOnly, ...] = ()
+
+
+class AnchorOnly(msgspec.Struct, frozen=True):
+    anchor: str
+
+
+class Whoami(msgspec.Struct, frozen=True):
+    """What a slot holds: `key` is None while blank."""
+
+    state: str
+    key: RouteKey | None
+    node_id: str
+    pid: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What an active document tells the Directory every few seconds and when it passivates."""
+
+    key: RouteKey
+    title: str
+    updated_at: int
+    blocks: int
+    sessions: int
+
+
+# --- requests ----------------------------------------------------------------------------------
+
+
+class ReadDocumentRequest(msgspec.Struct, frozen=True):
+    section_id: BlockRef | None = None
+    find: str | None = None
+    outline: bool = False
+    format: ReadFormat = "anchored"
+    max_chars: int = DEFAULT_READ_CHARS
+
+
+class ReadChangesRequest(msgspec.Struct, frozen=True):
+    """`cursor` is the caller's number as it came; the document checks it."""
+
+    cursor: int | None = None
+    max_chars: int = DEFAULT_READ_CHARS
+    exclude_self: bool = False
+    format: FeedFormat = "blocks"
+
+
+class WriteOptions(msgspec.Struct, frozen=True):
+    """What every write takes. `on_conflict` None means the verb's default."""
+
+    base: int | None = None
+    mode: Mode = "apply"
+    on_conflict: OnConflict | None = None
+    dry_run: bool = False
+    allow_large_delete: bool = False
+    idempotency_key: str | None = None
+
+
+class PatchRequest(msgspec.Struct, frozen=True):
+    blocks: tuple[Block, ...]
+    anchors: tuple[BlockRef, ...] = ()
+    section_id: BlockRef | None = None
+    options: WriteOptions = WriteOptions()
+
+
+class InsertRequest(msgspec.Struct, frozen=True):
+    blocks: tuple[Block, ...]
+    after: BlockRef | Literal["start", "end"] = "end"
+    options: WriteOptions = WriteOptions()
+
+
+class ReplaceRequest(msgspec.Struct, frozen=True):
+    """Blocks `start` to `end` (None: `start` alone) become `blocks`; no blocks: they go."""
+
+    start: BlockRef
+    end: BlockRef | None
+    blocks: tuple[Block, ...]
+    options: WriteOptions = WriteOptions()
+
+
+class DeleteRequest(msgspec.Struct, frozen=True):
+    blocks: tuple[BlockRef, ...]
+    options: WriteOptions = WriteOptions()
+
+
+# --- results: the exact shapes callers get -------------------------------------------------------
+
+
+class BlockText(msgspec.Struct, frozen=True, omit_defaults=True):
+    anchor: str
+    text: str | UnsetType = UNSET
+
+
+class FidelityNote(msgspec.Struct, frozen=True):
+    block_id: str
+    what: str
+
+
+class OutlineEntry(msgspec.Struct, frozen=True):
+    section_id: str
+    level: int
+    title: str
+    chars: int
+
+
+class Hit(msgspec.Struct, frozen=True):
+    anchor: str
+    section_id: str | None
+    snippet: str
+
+
+class ReadDocumentResult(msgspec.Struct, frozen=True):
+    """`markdown` or `blocks` by format (`anchored` is Markdown with a line `[anchor]` above each)."""
+
+    title: str
+    cursor: int
+    total_chars: int
+    truncated: bool
+    markdown: str | UnsetType = UNSET
+    blocks: tuple[BlockText, ...] | UnsetType = UNSET
+    outline: tuple[OutlineEntry, ...] | UnsetType = UNSET
+    hits: tuple[Hit, ...] | UnsetType = UNSET
+    next_section_id: str | UnsetType = UNSET
+    next_step: str | UnsetType = UNSET
+    fidelity: tuple[FidelityNote, ...] | UnsetType = UNSET
+
+
+class ChangedBlock(msgspec.Struct, frozen=True):
+    """`after` is the id of the block to put it behind, None for the first place."""
+
+    anchor: str
+    text: str
+    change: Literal["added", "changed", "moved"]
+    after: str | None
+    by: tuple[str, ...]
+
+
+class ReadChangesResult(msgspec.Struct, frozen=True):
+    blocks: tuple[ChangedBlock, ...]
+    removed: tuple[str, ...]
+    cursor: int
+    truncated: bool
+    more: bool
+    reason: Literal["no_cursor", "too_old"] | UnsetType = UNSET
+    next_step: str | UnsetType = UNSET
+
+
+class WrittenBlock(msgspec.Struct, frozen=True):
+    """`text` only where what is stored is not byte for byte what was sent."""
+
+    anchor: str
+    after: str | None
+    text: str | UnsetType = UNSET
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """`yours`/`theirs` None: that side deleted the block."""
+
+    anchor: str
+    yours: str | None
+    theirs: str | None
+    reason: str
+
+
+class Remaining(msgspec.Struct, frozen=True):
+    writes: int
+    chars: int
+
+
+class WriteResult(msgspec.Struct, frozen=True):
+    """What patch, insert, replace and delete answer."""
+
+    ok: bool
+    replaced: int
+    inserted: int
+    deleted: int
+    moved: int
+    charged: int
+    blocks: tuple[WrittenBlock, ...]
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+    conflicts: tuple[Conflict, ...]
+    cursor: int | None
+    behind: bool
+    remaining: Remaining | UnsetType = UNSET
+    fidelity: tuple[FidelityNote, ...] | UnsetType = UNSET
+
+
+class CreatedDocument(msgspec.Struct, frozen=True):
+    doc_id: str
+    slug: str
+    url: str
+    cursor: int
+    blocks: tuple[AnchorOnly, ...]
+    fidelity: tuple[FidelityNote, ...] | UnsetType = UNSET
+
+
+class DocumentSummary(msgspec.Struct, frozen=True):
+    """`updated_at` is ISO 8601 with offset."""
+
+    doc_id: str
+    slug: str
+    title: str
+    url: str
+    role: str
+    public: bool
+    updated_at: str
+
+
+class DocumentPage(msgspec.Struct, frozen=True):
+    documents: tuple[DocumentSummary, ...]
+    next: str | UnsetType = UNSET
+
+
+def to_json_value(value: msgspec.Struct) -> dict[str, Any]:
+    """A result as the JSON object callers get; UNSET keys are left out."""
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain
