@@ -13,14 +13,14 @@ import msgspec
 Attrs = dict[str, Any]  # JSON values, as an editor writes them
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
+class Text(msgspec.Struct, frozen=True, tag_field="kind", tag="text"):
     """A run of characters with the same marks. A plain mark has `{}` as its attributes."""
 
     text: str
     marks: dict[str, Attrs] = {}
 
 
-class Node(msgspec.Struct, frozen=True, tag="node"):
+class Node(msgspec.Struct, frozen=True, tag_field="kind", tag="node"):
     """An element: block, list item, row, cell or `hardBreak`.
 
     A node of an unknown type is `Node("opaque", {"tag": <its name>, "ref": <block id or path>})`.
