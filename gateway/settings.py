@@ -1,0 +1,203 @@
+"""Settings: `docactor.toml`, then `DOCACTOR_*` variables, then flags, each overriding the one before.
+
+Reading is one function of three mappings, so that a test needs no process; `origins` says for each
+setting where its value came from, which is what `docactor config` prints.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from shared.errors import InvalidArgument
+from shared.limits import CHARS_PER_HOUR, DRAIN_S, IDLE_S, NAMED_FACTOR, WARM_SLOTS
+from shared.limits import WRITES_PER_MINUTE as WRITES
+
+CONFIG_FILE: Final = "docactor.toml"
+PREFIX: Final = "DOCACTOR_"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is in force. Every field is a key of `docactor.toml`, a variable and a flag.
+
+    Attributes:
+        host: Address to listen on; anything but loopback needs TLS or `behind_proxy`.
+        data: Folder of the catalog, the documents and the owner token.
+        workers: Gateway processes sharing the listening socket.
+        ray_address: A running cluster to join; None starts a Ray of our own.
+        public_url: What people and agents type, when it is not `http://host:port`.
+        behind_proxy: A reverse proxy does TLS and is trusted for the client's address.
+        no_auth: Everybody is the local owner; loopback only.
+        allowed_hosts: Further names the Host header may carry.
+        allowed_origins: Further browser origins that may call us.
+        warm_slots: Blank document actors kept started per node.
+        max_active: Active documents per node; None lets memory and cores decide.
+        idle_s: Seconds without session, call or waiter before a document is passivated.
+        drain_s: Seconds a stop may take to finish requests and commits.
+        writes_per_minute: Budget per principal and document.
+        chars_per_hour: Budget per principal and document.
+        named_factor: Named agents and people's tokens get this many times those budgets.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    data: str = "docactor-data"
+    workers: int = 1
+    ray_address: str | None = None
+    public_url: str | None = None
+    behind_proxy: bool = False
+    no_auth: bool = False
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    warm_slots: int = WARM_SLOTS
+    max_active: int | None = None
+    idle_s: float = IDLE_S
+    drain_s: float = DRAIN_S
+    writes_per_minute: int = WRITES
+    chars_per_hour: int = CHARS_PER_HOUR
+    named_factor: int = NAMED_FACTOR
+    log_level: str = "info"
+
+    @property
+    def data_path(self) -> Path:
+        return Path(self.data).expanduser().resolve()
+
+    @property
+    def base_url(self) -> str:
+        """The address others use, without a slash at its end."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        scheme = "https" if self.tls_cert else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}"
+
+
+FIELDS: Final = tuple(field.name for field in msgspec.structs.fields(Settings))
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """Settings and, by name, where each value came from."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+def load(
+    flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None
+) -> Loaded:
+    """Read the three sources and check the outcome.
+
+    Args:
+        flags: Values given on the command line; None means not given.
+        environ: The environment.
+        config: The file; None means `docactor.toml` in the working folder, when there is one.
+
+    Raises:
+        InvalidArgument: starts with the setting at fault and names its source.
+    """
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(FIELDS, "default")
+    for name, value, origin in (
+        *_from_file(config),
+        *_from_environ(environ),
+        *_from_flags(flags),
+    ):
+        values[name] = _convert(name, value, origin)
+        origins[name] = origin
+    settings = Settings(**values)
+    check(settings)
+    return Loaded(settings, origins)
+
+
+def check(settings: Settings) -> None:
+    """Refuse what would be unsafe or cannot work.
+
+    Raises:
+        InvalidArgument: with the reason and what to set instead.
+    """
+    if not 0 <= settings.port <= 65535:
+        raise InvalidArgument("port: must be between 0 and 65535.")
+    if settings.workers < 1:
+        raise InvalidArgument("workers: must be at least 1.")
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        raise InvalidArgument("tls_cert: give tls_cert and tls_key together.")
+    if is_loopback(settings.host):
+        return
+    if settings.no_auth:
+        raise InvalidArgument("no_auth: only on a loopback address such as 127.0.0.1.")
+    if not settings.tls_cert and not settings.behind_proxy:
+        raise InvalidArgument(
+            f"host: {settings.host} is reachable by others, and tokens would travel in clear text."
+            " Give tls_cert and tls_key, or behind_proxy when a proxy in front does TLS."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`. A name other than localhost counts as no."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def describe(loaded: Loaded) -> str:
+    """One line a setting: `name = value  # source`, in TOML so that it can be pasted back."""
+    lines = []
+    for name in FIELDS:
+        value = getattr(loaded.settings, name)
+        shown = "" if value is None else msgspec.json.encode(value).decode()
+        text = f"{name} = {shown}" if shown else f"# {name} is not set"
+        lines.append(f"{text:<48}  # {loaded.origins[name]}".rstrip())
+    return "\n".join(lines)
+
+
+_Found = list[tuple[str, Any, str]]
+
+
+def _from_file(config: Path | None) -> _Found:
+    path = config or Path(CONFIG_FILE)
+    if config is None and not path.exists():
+        return []
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument(f"config: cannot read {path}: {error}") from error
+    unknown = sorted(set(table) - set(FIELDS))
+    if unknown:
+        raise InvalidArgument(f"{unknown[0]}: no such setting (in {path}).")
+    return [(name, value, str(path)) for name, value in table.items()]
+
+
+def _from_environ(environ: Mapping[str, str]) -> _Found:
+    # Unknown variables are left alone: container platforms put theirs under the same prefix.
+    names = ((name, PREFIX + name.upper()) for name in FIELDS)
+    return [(name, environ[key], key) for name, key in names if environ.get(key)]
+
+
+def _from_flags(flags: Mapping[str, Any]) -> _Found:
+    given = ((name, flags.get(name)) for name in FIELDS)
+    return [
+        (name, value, "--" + name.replace("_", "-")) for name, value in given if value is not None
+    ]
+
+
+def _convert(name: str, value: Any, origin: str) -> Any:
+    kind = _TYPES[name]
+    if kind == tuple[str, ...] and isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"{name}: {error} (from {origin}).") from error
+
+
+_TYPES: Final = {field.name: field.type for field in msgspec.structs.fields(Settings)}
