@@ -1,0 +1,97 @@
+"""What gateways and the Directory say to each other, beside `shared.protocol`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from shared.protocol import AnchorOnly, Scope
+
+DirectoryMethod = Literal[
+    "resolve",
+    "describe",
+    "locate",
+    "list_documents",
+    "create_document",
+    "delete_document",
+    "create_token",
+    "list_tokens",
+    "revoke_token",
+    "authenticate",
+    "wait_for_notice",
+    "status",
+    "drain",
+]
+
+
+class Created(msgspec.Struct, frozen=True):
+    """A document that is on disk, with its first cursor and the anchors of its blocks."""
+
+    doc_id: str
+    slug: str
+    title: str
+    cursor: int
+    blocks: tuple[AnchorOnly, ...]
+
+
+class DocumentRow(msgspec.Struct, frozen=True):
+    """A document as the catalog knows it. Times in milliseconds since 1970."""
+
+    doc_id: str
+    slug: str
+    title: str
+    state: Literal["creating", "ready", "deleted"]
+    created_at: int
+    updated_at: int
+    owner: str
+
+
+class DocumentRows(msgspec.Struct, frozen=True):
+    """A page of the catalog, last changed first; `next` goes into the next call's `before`."""
+
+    rows: tuple[DocumentRow, ...]
+    next: str | None
+
+
+class TokenRow(msgspec.Struct, frozen=True):
+    """A token without its secret. Times in milliseconds since 1970."""
+
+    id: str
+    name: str
+    person: str
+    principal: str
+    agent: bool
+    scopes: frozenset[Scope]
+    created: int
+    expires: int | None
+    last_used: int | None
+    revoked: int | None
+
+
+class NewToken(msgspec.Struct, frozen=True):
+    """`token` is shown once and stored nowhere."""
+
+    token: str
+    row: TokenRow
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """One node as the Directory sees it."""
+
+    node_id: str
+    blank: int
+    starting: int
+    active: int
+    max_active: int
+    refused: str = ""  # why its slots are not used
+
+
+class DirectoryStatus(msgspec.Struct, frozen=True):
+    """What `/readyz` and `docactor status` show. `documents`: those with an actor."""
+
+    ready: bool
+    draining: bool
+    documents: int
+    waiting: int
+    nodes: tuple[NodeStatus, ...]
