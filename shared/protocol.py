@@ -66,12 +66,14 @@ class Activation(msgspec.Struct, frozen=True):
     Attributes:
         path: The document's SQLite file.
         seed: Blocks of a document being created; None for one that exists (its file must exist).
+        title: The title it was created with; None: its first heading is its title.
     """
 
     key: RouteKey
     path: str
     seed: tuple[Block, ...] | None = None
     caller: Caller | None = None
+    title: str | None = None
 
 
 class Activated(msgspec.Struct, frozen=True):

@@ -1,0 +1,315 @@
+"""The only module that speaks SQL to a document's file.
+
+aiosqlite runs a connection on a thread of its own. Every operation here is one function run there
+in one hop: 0.31 ms for a committed transaction, against 0.5 ms when it takes three.
+
+POSIX locks go when the file is opened and closed a second time in the same process, so a store is
+the only thing in its process that may open its file, even to copy it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import aiosqlite
+import anyio
+import msgspec
+
+from actors.sql import SCHEMA, load_queries, section
+from actors.stored import (
+    Batch,
+    CommitUnknownError,
+    NotCommittedError,
+    StaleEpochError,
+    checksum,
+)
+from shared.block_changes import Row
+from shared.errors import DocumentCorrupt, StorageUnavailable
+from shared.limits import IDEMPOTENCY_TTL_MS
+from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
+
+SCHEMA_VERSION: Final = 1
+Q: Final = load_queries("queries_document.sql")
+T = TypeVar("T")
+
+_PRAGMAS: Final = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA busy_timeout = 0;
+"""
+
+
+class NewFile(msgspec.Struct, frozen=True):
+    """What a document's file is created with. `title` None: its first heading is its title."""
+
+    doc_id: str
+    epoch: int
+    secret: bytes
+    title: str | None = None
+
+
+class SqliteStore:
+    """One document's file, held exclusively from `open` or `create` to `close`."""
+
+    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+        self._connection = connection
+        self.path = path
+
+    @classmethod
+    async def open(cls, path: Path, epoch: int) -> SqliteStore:
+        """The file of an existing document.
+
+        Raises:
+            StorageUnavailable: It is missing, locked, unreadable, or of a newer schema.
+            StaleEpochError: It was opened under a higher epoch than this.
+        """
+        if not await anyio.Path(path).exists():
+            raise StorageUnavailable("The document's file is missing.")
+        return await cls._open(path, lambda db: _claim(db, epoch))
+
+    @classmethod
+    async def create(cls, path: Path, new: NewFile) -> SqliteStore:
+        """A new document's file. A half-made one without history is taken over; see `open`."""
+        await anyio.to_thread.run_sync(_make_folder, path.parent)
+        store = await cls._open(path, lambda db: _initialise(db, new))
+        await anyio.to_thread.run_sync(_sync_folder, path.parent)
+        return store
+
+    @classmethod
+    async def _open(cls, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> SqliteStore:
+        connection = await aiosqlite.connect(path, isolation_level=None)
+        store = cls(connection, path)
+        try:
+            await store._run(prepare)
+        except BaseException as error:
+            with anyio.CancelScope(shield=True):
+                await connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise StorageUnavailable(f"The document's file cannot be opened: {error}.") from error
+            raise
+        return store
+
+    async def load(self) -> Loaded:
+        try:
+            return await self._run(_load)
+        except sqlite3.DatabaseError as error:
+            raise DocumentCorrupt("The document's file cannot be read.") from error
+
+    async def commit(self, batch: Batch) -> None:
+        await self._run(lambda db: _commit(db, batch))
+
+    async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
+        row = await self._run(lambda db: db.execute(Q["answer"], (principal, verb, key)).fetchone())
+        return StoredAnswer(principal, verb, key, *row) if row else None
+
+    async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
+        return await self._run(lambda db: _updates_after(db, seq))
+
+    async def close(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._connection.close()
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        # aiosqlite has no public way to run several statements in one hop to its thread. Shielded:
+        # a cancelled call may still land, and nobody would know.
+        connection = self._connection
+        with anyio.CancelScope(shield=True):
+            result: T = await connection._execute(lambda: work(connection._conn))
+        return result
+
+
+def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
+    db.executescript(_PRAGMAS)
+    db.execute("BEGIN IMMEDIATE")
+    if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+        for statement in _statements(section(SCHEMA, "document")):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    elif db.execute(Q["first_update"]).fetchone()[0] is not None:
+        db.execute("ROLLBACK")
+        raise StorageUnavailable("A document with history is never seeded again.")
+    values = {"doc_id": new.doc_id, "epoch": new.epoch, "secret": new.secret}
+    values |= {"update_seq": 0, "head": 0, "floor": 0, "at": 0}
+    if new.title is not None:
+        values["title"] = new.title
+    db.executemany(Q["set_meta"], values.items())
+    db.execute("COMMIT")
+
+
+def _claim(db: sqlite3.Connection, epoch: int) -> None:
+    db.executescript(_PRAGMAS)
+    db.execute("BEGIN IMMEDIATE")
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        db.execute("ROLLBACK")
+        raise StorageUnavailable(
+            f"The document's file has schema {version}; this server knows {SCHEMA_VERSION}.",
+            retryable=False,
+        )
+    stored = dict(db.execute(Q["get_meta"]).fetchall()).get("epoch", 0)
+    if stored > epoch:
+        db.execute("ROLLBACK")
+        raise StaleEpochError(stored)
+    db.execute(Q["set_meta"], ("epoch", epoch))
+    db.execute("COMMIT")
+
+
+def _load(db: sqlite3.Connection) -> Loaded:
+    db.execute("BEGIN")
+    try:
+        meta = dict(db.execute(Q["get_meta"]).fetchall())
+        checkpoint = _newest_checkpoint(db)
+        updates = [_update(row) for row in db.execute(Q["updates_after"], (_seq(checkpoint),))]
+        return Loaded(
+            secret=meta["secret"],
+            update_seq=meta["update_seq"],
+            change_head=meta["head"],
+            change_floor=meta["floor"],
+            at=meta["at"],
+            title=meta.get("title"),
+            checkpoint=checkpoint,
+            updates=_gapless(updates, _seq(checkpoint), meta["update_seq"]),
+            rows=tuple(Row(*row) for row in db.execute(Q["change_rows"])),
+            principals=dict(db.execute(Q["principals"]).fetchall()),
+            views=dict(db.execute(Q["views"]).fetchall()),
+        )
+    finally:
+        db.execute("ROLLBACK")
+
+
+def _seq(checkpoint: Checkpoint | None) -> int:
+    return checkpoint.seq if checkpoint else 0
+
+
+def _newest_checkpoint(db: sqlite3.Connection) -> Checkpoint | None:
+    row = db.execute(Q["newest_checkpoint"]).fetchone()
+    if row is None:
+        return None
+    *fields, stored = row
+    checkpoint = Checkpoint(*fields)
+    if stored != checksum(checkpoint.seq, checkpoint.data, checkpoint.block_index):
+        raise DocumentCorrupt(f"Checkpoint {checkpoint.seq} is damaged.")
+    return checkpoint
+
+
+def _update(row: tuple[object, ...]) -> StoredUpdate:
+    *fields, stored = row
+    update = StoredUpdate(*fields)  # type: ignore[arg-type]  # columns are STRICT, in this order
+    if stored != checksum(update.seq, update.data, update.splice):
+        raise DocumentCorrupt(f"Update {update.seq} is damaged.")
+    return update
+
+
+def _gapless(updates: list[StoredUpdate], after: int, last: int) -> tuple[StoredUpdate, ...]:
+    if [update.seq for update in updates] != list(range(after + 1, last + 1)):
+        raise DocumentCorrupt("The document's log has a gap.")
+    return tuple(updates)
+
+
+def _updates_after(db: sqlite3.Connection, seq: int) -> tuple[StoredUpdate, ...] | None:
+    updates = tuple(_update(row) for row in db.execute(Q["updates_after"], (seq,)))
+    whole = not updates or updates[0].seq == seq + 1
+    return updates if whole else None
+
+
+def _commit(db: sqlite3.Connection, batch: Batch) -> None:
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        _write(db, batch)
+    except sqlite3.Error as error:
+        _roll_back(db)
+        raise NotCommittedError(str(error)) from error
+    try:
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        if _rolled_back_cleanly(db, error):
+            raise NotCommittedError(str(error)) from error
+        raise CommitUnknownError(str(error)) from error
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
+def _rolled_back_cleanly(db: sqlite3.Connection, error: sqlite3.Error) -> bool:
+    """Whether a COMMIT that failed is certainly undone: disk full or busy, and ROLLBACK worked."""
+    known = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY)
+    if getattr(error, "sqlite_errorcode", None) not in known:
+        return False
+    try:
+        _roll_back(db)
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def _write(db: sqlite3.Connection, batch: Batch) -> None:
+    db.executemany(Q["add_update"], (_update_row(update) for update in batch.updates))
+    # Superseded rows go first: a row gathered and superseded in one batch was never inserted.
+    db.executemany(Q["drop_change"], ((seq,) for seq in batch.superseded))
+    db.executemany(
+        Q["add_change"], ((r.seq, r.block_id, r.kind, r.principal, r.at) for r in batch.rows.values())
+    )
+    if batch.floor is not None:
+        db.execute(Q["trim_changes"], (batch.floor,))
+        db.execute(Q["set_meta"], ("floor", batch.floor))
+    if batch.updates:
+        last = batch.updates[-1]
+        marks = (("update_seq", last.seq), ("head", last.change_seq), ("at", last.at))
+        db.executemany(Q["set_meta"], marks)
+    db.executemany(Q["set_principal"], batch.principals.items())
+    db.executemany(Q["set_view"], batch.views.items())
+    if batch.answers:
+        db.execute(Q["drop_answers"], (batch.answers[-1].at - IDEMPOTENCY_TTL_MS,))
+    db.executemany(
+        Q["add_answer"],
+        ((a.principal, a.verb, a.key, a.arguments, a.answer, a.at) for a in batch.answers),
+    )
+    if batch.checkpoint is not None:
+        db.execute(Q["add_checkpoint"], _checkpoint_row(batch.checkpoint))
+
+
+def _update_row(u: StoredUpdate) -> tuple[object, ...]:
+    sum_ = checksum(u.seq, u.data, u.splice)
+    return (u.seq, u.at, u.principal, u.via, u.data, u.splice, u.change_seq, sum_)
+
+
+def _checkpoint_row(c: Checkpoint) -> tuple[object, ...]:
+    return (c.seq, c.at, c.data, c.block_index, checksum(c.seq, c.data, c.block_index))
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a schema section; `executescript` would commit our transaction."""
+    statements, gathered = [], ""
+    for line in script.splitlines(keepends=True):
+        gathered += line
+        if sqlite3.complete_statement(gathered):
+            statements.append(gathered)
+            gathered = ""
+    return statements
+
+
+def _make_folder(folder: Path) -> None:
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """SQLite syncs its files, not the folders that name them."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,104 @@
+"""The store's double: a document kept in a dictionary, with fault switches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from actors.stored import Batch
+from shared.block_changes import Row
+from shared.errors import StorageUnavailable
+from shared.limits import IDEMPOTENCY_TTL_MS
+from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
+
+
+class MemoryStore:
+    """Keeps what a file would keep; opening it again is `reopened()`.
+
+    Attributes:
+        fail: Raised by the next commit instead of storing; then cleared.
+        fail_after: Raised by the next commit after storing (an fsync error); then cleared.
+        before_commit: Awaited by each commit first: a slow disk, or a gate of a test.
+    """
+
+    def __init__(self, secret: bytes = b"0123456789abcdef", title: str | None = None) -> None:
+        self.secret = secret
+        self.title = title
+        self.updates: dict[int, StoredUpdate] = {}
+        self.rows: dict[int, Row] = {}
+        self.floor = 0
+        self.principals: dict[str, str] = {}
+        self.views: dict[str, bytes] = {}
+        self.answers: dict[tuple[str, str, str], StoredAnswer] = {}
+        self.checkpoints: dict[int, Checkpoint] = {}
+        self.commits = 0
+        self.closed = False
+        self.fail: Exception | None = None
+        self.fail_after: Exception | None = None
+        self.before_commit: Callable[[], Awaitable[None]] | None = None
+
+    def reopened(self) -> MemoryStore:
+        """The same content under a new owner."""
+        again = MemoryStore(self.secret, self.title)
+        for name in ("updates", "rows", "principals", "views", "answers", "checkpoints"):
+            setattr(again, name, dict(getattr(self, name)))
+        again.floor = self.floor
+        return again
+
+    async def load(self) -> Loaded:
+        checkpoint = self.checkpoints[max(self.checkpoints)] if self.checkpoints else None
+        after = checkpoint.seq if checkpoint else 0
+        last = self.updates[max(self.updates)] if self.updates else None
+        return Loaded(
+            secret=self.secret,
+            update_seq=last.seq if last else after,
+            change_head=last.change_seq if last else 0,
+            change_floor=self.floor,
+            at=last.at if last else 0,
+            title=self.title,
+            checkpoint=checkpoint,
+            updates=tuple(u for seq, u in sorted(self.updates.items()) if seq > after),
+            rows=tuple(row for _, row in sorted(self.rows.items())),
+            principals=dict(self.principals),
+            views=dict(self.views),
+        )
+
+    async def commit(self, batch: Batch) -> None:
+        if self.before_commit is not None:
+            await self.before_commit()
+        if self.closed:
+            raise StorageUnavailable("The store is closed.")
+        if self.fail is not None:
+            error, self.fail = self.fail, None
+            raise error
+        self._write(batch)
+        self.commits += 1
+        if self.fail_after is not None:
+            error, self.fail_after = self.fail_after, None
+            raise error
+
+    def _write(self, batch: Batch) -> None:
+        self.updates |= {update.seq: update for update in batch.updates}
+        for seq in batch.superseded:
+            self.rows.pop(seq, None)
+        self.rows |= batch.rows
+        if batch.floor is not None:
+            self.floor = batch.floor
+            self.rows = {seq: row for seq, row in self.rows.items() if seq > batch.floor}
+        self.principals |= batch.principals
+        self.views |= batch.views
+        if batch.answers:
+            oldest = batch.answers[-1].at - IDEMPOTENCY_TTL_MS
+            self.answers = {k: a for k, a in self.answers.items() if a.at >= oldest}
+        self.answers |= {(a.principal, a.verb, a.key): a for a in batch.answers}
+        if batch.checkpoint is not None:
+            self.checkpoints[batch.checkpoint.seq] = batch.checkpoint
+
+    async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
+        return self.answers.get((principal, verb, key))
+
+    async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
+        updates = tuple(u for number, u in sorted(self.updates.items()) if number > seq)
+        return updates if not updates or updates[0].seq == seq + 1 else None
+
+    async def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,94 @@
+"""The port every document store implements, and what it commits.
+
+`actors.store.SqliteStore` is the real one, `actors.store_memory.MemoryStore` its double; one
+contract test runs on both.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Protocol
+
+import msgspec
+
+from shared.block_changes import Row
+from shared.limits import MAX_BATCH_BYTES, MAX_BATCH_UPDATES
+from shared.stored import Checkpoint, Effects, Loaded, StoredAnswer, StoredUpdate
+
+
+class Batch(msgspec.Struct):
+    """What one transaction of the store holds. Gathered while the batch before it commits."""
+
+    updates: list[StoredUpdate] = []
+    rows: dict[int, Row] = {}
+    superseded: list[int] = []
+    floor: int | None = None
+    principals: dict[str, str] = {}
+    views: dict[str, bytes] = {}
+    answers: list[StoredAnswer] = []
+    checkpoint: Checkpoint | None = None
+    size: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.updates or self.views or self.answers or self.checkpoint)
+
+    @property
+    def full(self) -> bool:
+        return self.size >= MAX_BATCH_BYTES or len(self.updates) >= MAX_BATCH_UPDATES
+
+    def add(self, effects: Effects) -> None:
+        self.updates.append(effects.update)
+        self.size += len(effects.update.data) + len(effects.update.splice)
+        self.principals[effects.update.principal] = effects.name
+        for seq in effects.superseded:
+            # A row of this very batch was never stored: it just goes.
+            if self.rows.pop(seq, None) is None:
+                self.superseded.append(seq)
+        self.rows |= {row.seq: row for row in effects.rows}
+        if effects.floor is not None:
+            self.floor = effects.floor
+
+
+class CommitUnknownError(Exception):
+    """COMMIT itself failed: the batch may count at the next open."""
+
+
+class NotCommittedError(Exception):
+    """The batch was certainly not applied."""
+
+
+class StaleEpochError(Exception):
+    """The document was opened under a higher epoch; it is in `args[0]`."""
+
+
+class DocumentStore(Protocol):
+    """Where one document is kept. One owner, one batch at a time."""
+
+    async def load(self) -> Loaded:
+        """Raises DocumentCorrupt when a checksum does not fit or the log has a gap."""
+
+    async def commit(self, batch: Batch) -> None:
+        """All of it in one transaction, on disk when this returns.
+
+        Raises:
+            NotCommittedError: Nothing of it is stored.
+            CommitUnknownError: It may be stored; only opening the file again tells.
+        """
+
+    async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
+        """The stored answer under this key."""
+
+    async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
+        """The log after `seq`; None when part of that is no longer kept."""
+
+    async def close(self) -> None:
+        """Frees the file. Idempotent."""
+
+
+def checksum(seq: int, *parts: bytes) -> bytes:
+    """BLAKE2b-64 over a row's number and its parts, each with its length before it."""
+    digest = blake2b(seq.to_bytes(8, "big"), digest_size=8)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()
