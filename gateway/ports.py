@@ -1,5 +1,7 @@
-"""What the gateway's front needs from the rest: implemented by `gateway.router`, and in memory by
-the tests."""
+"""What the gateway's front needs from the rest.
+
+`gateway.router` implements it, and so do the tests, in memory.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,14 @@ class LinkPort(Protocol):
     """The gateway's connection to one active document, as far as waiting readers need it."""
 
     async def wait_beyond(
-        self, change_seq: int, timeout: float, ignore_principal: str | None = None
+        self, change_seq: int, seconds: float, ignore_principal: str | None = None, /
     ) -> bool:
-        """Wait until the document has a change numbered above `change_seq`.
+        """Wait until the document has a change numbered above `change_seq`, at most `seconds`.
 
-        Args:
-            timeout: Seconds.
-            ignore_principal: Changes made by nobody else do not count.
+        Changes made by nobody but `ignore_principal` do not count.
 
         Returns:
-            Whether there is one; False when `timeout` passed first.
+            Whether there is one; False when the time passed first.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Settings: `docactor.toml`, then `DOCACTOR_*` variables, then flags, each overriding the one before.
+"""Settings: `docactor.toml`, then `DOCACTOR_*` variables, then flags; the later source wins.
 
 Reading is one function of three mappings, so that a test needs no process; `origins` says for each
 setting where its value came from, which is what `docactor config` prints.

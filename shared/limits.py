@@ -77,3 +77,8 @@ REPORT_S: Final = 5.0  # title and last change reach the catalog at most this of
 WRITES_PER_MINUTE: Final = 10
 CHARS_PER_HOUR: Final = 20_000
 NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times as much
+
+# --- gateway -----------------------------------------------------------------------------------
+TOKEN_CACHE_S: Final = 1.0  # seconds a gateway trusts what it was told of a token
+MAX_CACHED_TOKENS: Final = 10_000
+MAX_TOKEN_CHARS: Final = 256  # longer is no token of ours: not hashed, not asked for

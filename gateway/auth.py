@@ -1,0 +1,141 @@
+"""Who calls: Bearer tokens to callers.
+
+The catalog knows tokens by their hash; a gateway asks the Directory once and remembers the answer
+for a second, so that a revoked token is refused a second later at the latest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, get_args
+
+from fastmcp.server.auth import AccessToken, TokenVerifier
+from fastmcp.server.dependencies import get_access_token
+
+from gateway.ports import RouterPort
+from shared.errors import Unauthenticated
+from shared.limits import MAX_CACHED_TOKENS, MAX_TOKEN_CHARS, TOKEN_CACHE_S
+from shared.protocol import Caller, Scope
+from shared.tokens import hash_token
+
+ALL_SCOPES: Final = frozenset[Scope](get_args(Scope))
+OWNER_FILE: Final = "owner-token"
+LOCAL_PERSON: Final = Caller("person:local", "local", None, False, ALL_SCOPES)
+LOCAL_AGENT: Final = Caller("agent:local", "local agent", "person:local", True, ALL_SCOPES)
+
+
+class Authenticator:
+    """Tokens to callers, with a short memory.
+
+    Args:
+        router: The road to the Directory, which knows the tokens.
+        no_auth: Whoever sends no token is the local agent.
+        now: Seconds, monotonic.
+    """
+
+    def __init__(
+        self, router: RouterPort, *, no_auth: bool, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._router = router
+        self._no_auth = no_auth
+        self._now = now
+        self._known: dict[bytes, tuple[Caller | None, float]] = {}
+
+    @property
+    def no_auth(self) -> bool:
+        return self._no_auth
+
+    async def of_token(self, token: str) -> Caller | None:
+        """The caller a token stands for; None for an unknown, expired or revoked one.
+
+        Raises:
+            DocactorError: the Directory could not be asked.
+        """
+        if not token or len(token) > MAX_TOKEN_CHARS or not token.isascii():
+            return None
+        key = hash_token(token)
+        known = self._known.get(key)
+        if known is not None and known[1] > self._now():
+            return known[0]
+        caller: Caller | None = await self._router.directory("authenticate", key)
+        self._remember(key, caller)
+        return caller
+
+    async def of_header(self, authorization: str | None) -> Caller:
+        """The caller of a request by its Authorization header.
+
+        Raises:
+            Unauthenticated: no token, or not a valid one.
+        """
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme.lower() == "bearer":
+            caller = await self.of_token(token.strip())
+            if caller is None:
+                raise Unauthenticated("Authorization: the token is unknown, expired or revoked.")
+            return caller
+        if self._no_auth:
+            return LOCAL_AGENT
+        raise Unauthenticated("Authorization: a Bearer token is required.")
+
+    def forget(self) -> None:
+        """Ask again for every token."""
+        self._known.clear()
+
+    def _remember(self, key: bytes, caller: Caller | None) -> None:
+        if len(self._known) >= MAX_CACHED_TOKENS:
+            self._known.clear()  # guessing fills it, so what is lost is mostly guesses
+        self._known[key] = (caller, self._now() + TOKEN_CACHE_S)
+
+
+class DocactorTokens(TokenVerifier):
+    """FastMCP's view of the same tokens: who is not known never reaches a tool."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        super().__init__()
+        self._authenticator = authenticator
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        caller = await self._authenticator.of_token(token)
+        if caller is None:
+            return None
+        return AccessToken(
+            token="",  # nothing behind this needs it, and what is not there cannot be logged
+            client_id=caller.principal,
+            scopes=sorted(caller.scopes),
+            claims={"sub": caller.principal, "caller": caller},
+        )
+
+
+def mcp_caller(*, no_auth: bool) -> Caller:
+    """The caller of the MCP request being served.
+
+    Raises:
+        Unauthenticated: reached without a token; the endpoint answers 401 long before.
+    """
+    token = get_access_token()
+    if token is not None:
+        caller = token.claims.get("caller")
+        if isinstance(caller, Caller):
+            return caller
+    if no_auth:
+        return LOCAL_AGENT
+    raise Unauthenticated("Authorization: a Bearer token is required.")
+
+
+def write_owner_token(data: Path, token: str) -> Path:
+    """Keep the owner's token in the data folder, readable by its owner alone (mode 0600)."""
+    path = data / OWNER_FILE
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(token + "\n", encoding="ascii")
+    return path
+
+
+def read_owner_token(data: Path) -> str | None:
+    """The token kept by `write_owner_token`; None when there is none to be read."""
+    try:
+        return (data / OWNER_FILE).read_text(encoding="ascii").strip() or None
+    except OSError:
+        return None
