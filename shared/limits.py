@@ -72,6 +72,17 @@ WARM_SLOTS: Final = 4  # blank actors kept started per node
 SLOT_REUSES: Final = 40  # documents a slot holds in turn before it is recycled
 ORPHAN_S: Final = 60.0  # a slot that has heard from no Directory drains and exits
 REPORT_S: Final = 5.0  # title and last change reach the catalog at most this often
+WHOAMI_S: Final = 1.0  # a slot called broken answers within this, or is killed and replaced
+SLOT_START_S: Final = 30.0  # a cold actor takes 0.5 s; on a machine that starts many, several
+SLOT_MEMORY_BYTES: Final = 64 * 2**20  # what Ray counts per slot; measured: 52 to 54 MB private
+SLOTS_PER_GIB: Final = 16  # active documents per node: min(this x GiB, SLOTS_PER_CORE x cores)
+SLOTS_PER_CORE: Final = 50  # an idle actor costs 0.65 % of a core, so these take a third of it
+READS_AT_ONCE: Final = 64  # calls running in one document; the rest waits its turn
+WRITES_AT_ONCE: Final = 64
+CALLS_WAITING: Final = 400  # of either kind, then `overloaded`; Ray runs 1,000 at once at most
+CALL_DEADLINE_S: Final = 60.0  # a call without answer for so long counts as lost
+DIRECTORY_RETRY_S: Final = 10.0  # a killed Directory is back within 1.5 s; its catalog within 10
+PARENT_WATCH_S: Final = 1.0  # how often a process looks whether its parent is still the same
 
 # --- budgets (settings; per principal and document) ----------------------------------------------
 WRITES_PER_MINUTE: Final = 10

@@ -66,6 +66,7 @@ class Activation(msgspec.Struct, frozen=True):
     Attributes:
         path: The document's SQLite file.
         seed: Blocks of a document being created; None for one that exists (its file must exist).
+        title: What the catalog calls it.
         title: The title it was created with; None: its first heading is its title.
     """
 
@@ -73,6 +74,7 @@ class Activation(msgspec.Struct, frozen=True):
     path: str
     seed: tuple[Block, ...] | None = None
     caller: Caller | None = None
+    title: str = ""
     title: str | None = None
 
 
@@ -90,12 +92,21 @@ class AnchorOnly(msgspec.Struct, frozen=True):
 
 
 class Whoami(msgspec.Struct, frozen=True):
-    """What a slot holds: `key` is None while blank."""
+    """What a slot holds: `key` is None while blank.
+
+    Attributes:
+        started: When its process started, in clock ticks since boot: tells it from a later
+            process with the same pid.
+        link, link_tcp: Where its link listens, while it holds a document.
+    """
 
     state: str
     key: RouteKey | None
     node_id: str
     pid: int
+    started: int = 0
+    link: str = ""
+    link_tcp: str = ""
 
 
 class Report(msgspec.Struct, frozen=True):
