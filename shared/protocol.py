@@ -66,7 +66,6 @@ class Activation(msgspec.Struct, frozen=True):
     Attributes:
         path: The document's SQLite file.
         seed: Blocks of a document being created; None for one that exists (its file must exist).
-        title: What the catalog calls it.
         title: The title it was created with; None: its first heading is its title.
     """
 
@@ -74,7 +73,6 @@ class Activation(msgspec.Struct, frozen=True):
     path: str
     seed: tuple[Block, ...] | None = None
     caller: Caller | None = None
-    title: str = ""
     title: str | None = None
 
 
