@@ -1,0 +1,95 @@
+# Everything a newcomer or the CI needs; each target installs what it needs first.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+ENVIRONMENT := $(VENV)/.installed
+CLIENTS := tests/acceptance/npm/node_modules/.installed
+PEERS := bench/npm/node_modules/.installed
+
+# demo: ONCE=1 runs the scene once and ends; FILE=notes.md starts from a Markdown file of yours.
+ONCE ?=
+FILE ?=
+# test: processes for the unit tests; pytest's own options, e.g. PYTEST_ARGS="-k cursor -x".
+JOBS ?= auto
+PYTEST_ARGS ?=
+# bench and soak: options of theirs, e.g. BENCH_ARGS="--only P1".
+BENCH_ARGS ?=
+
+PYTEST := $(BIN)/python -m pytest
+
+.DELETE_ON_ERROR:
+.PHONY: help install demo test test-unit test-integration test-multinode test-acceptance \
+        check format bench bench-quick soak lock clean
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+
+install: $(ENVIRONMENT) ## the environment alone, in .venv
+
+# The lock has the hash of every file; what is not in it is not installed.
+$(ENVIRONMENT): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
+	touch $@
+
+# Clients only: no optional parts, no install scripts.
+$(CLIENTS): tests/acceptance/npm/package-lock.json
+	cd tests/acceptance/npm && npm ci --ignore-scripts --omit=optional
+	touch $@
+
+# Hocuspocus stores through better-sqlite3, which is built on the spot where no binary fits.
+$(PEERS): bench/npm/package-lock.json
+	cd bench/npm && npm ci
+	touch $@
+
+demo: $(ENVIRONMENT) ## a person and an agent in one document, in this terminal
+	$(BIN)/python -m gateway.demo $(if $(ONCE),--once) $(if $(FILE),--file "$(FILE)")
+
+test: test-unit test-integration test-multinode test-acceptance ## every test
+
+test-unit: $(ENVIRONMENT) ## the pure parts: no Ray, no disk, no network
+	$(PYTEST) tests/unit -n $(JOBS) $(PYTEST_ARGS)
+
+# One Ray at a time: two of them on two cores are slower than one after the other.
+test-integration: $(ENVIRONMENT) ## real SQLite, real Ray
+	$(PYTEST) tests/integration $(PYTEST_ARGS)
+
+# A process of its own: the cluster of several nodes cannot share a driver with a local Ray.
+test-multinode: $(ENVIRONMENT) ## several Ray nodes on this machine
+	$(PYTEST) tests/multinode $(PYTEST_ARGS)
+
+test-acceptance: $(ENVIRONMENT) $(CLIENTS) ## the whole server, unmodified clients, kill -9
+	$(PYTEST) tests/acceptance $(PYTEST_ARGS)
+
+check: $(ENVIRONMENT) ## lint, format, types, the rules of the tree
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) -q tests/unit/test_imports.py
+
+format: $(ENVIRONMENT) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(ENVIRONMENT) $(PEERS) ## docactor and its peers in the same run -> bench/results/latest.*
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+bench-quick: $(ENVIRONMENT) $(PEERS) ## the same in under 3 minutes -> bench/results/quick.*
+	$(BIN)/python -m bench --quick $(BENCH_ARGS)
+
+soak: $(ENVIRONMENT) ## kill -9 under load, again and again -> bench/results/soak.json
+	$(BIN)/python -m bench.soak $(BENCH_ARGS)
+
+# The locker has a throw-away environment: it is no part of what it locks.
+lock: ## requirements.lock anew, from pyproject.toml
+	$(PYTHON) -m venv build/locker
+	build/locker/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	build/locker/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command "make lock" --quiet --output-file requirements.lock
+	rm -rf build/locker
+
+clean: ## everything that make made
+	rm -rf $(VENV) build dist tests/acceptance/npm/node_modules bench/npm/node_modules \
+		.mypy_cache .pytest_cache .ruff_cache .hypothesis
