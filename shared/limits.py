@@ -92,4 +92,6 @@ NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times
 # --- gateway -----------------------------------------------------------------------------------
 TOKEN_CACHE_S: Final = 1.0  # seconds a gateway trusts what it was told of a token
 MAX_CACHED_TOKENS: Final = 10_000
+MAX_SAFE_INTEGER: Final = 2**53 - 1  # larger numbers change on their way through JavaScript
+MAX_ARGUMENT_ITEMS: Final = MAX_BLOCKS  # items of one list argument
 MAX_TOKEN_CHARS: Final = 256  # longer is no token of ours: not hashed, not asked for
