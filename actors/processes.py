@@ -37,6 +37,6 @@ async def kill_for_certain(pid: int, started: int) -> bool:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     with anyio.move_on_after(GONE_WAIT_S):
-        while is_alive(pid, started):
+        while is_alive(pid, started):  # noqa: ASYNC110  # the kernel sets no event
             await anyio.sleep(GONE_POLL_S)
     return not is_alive(pid, started)

@@ -36,7 +36,7 @@ WHERE slug = ? AND state = 'ready'
 -- name: page
 SELECT doc_id, slug, title, state, created_at, updated_at, owner FROM documents
 WHERE state = 'ready'
-  AND (instr(lower(title), :query) > 0 OR instr(slug, :query) > 0)
+  AND (instr(casefold(title), :query) > 0 OR instr(slug, :query) > 0)
   AND (updated_at, doc_id) < (:before_at, :before_id)
 ORDER BY updated_at DESC, doc_id DESC LIMIT :limit
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from shared.limits import ACTIVATE_DEADLINE_S, IDLE_S, REPORT_S, SLOT_REUSES, WARM_SLOTS
 from shared.protocol import AnchorOnly, Scope
 
 DirectoryMethod = Literal[
@@ -95,3 +96,15 @@ class DirectoryStatus(msgspec.Struct, frozen=True):
     documents: int
     waiting: int
     nodes: tuple[NodeStatus, ...]
+
+
+class DirectorySettings(msgspec.Struct, frozen=True):
+    """How the Directory runs. Seconds where it says `_s`; None: computed from the node."""
+
+    data: str
+    idle_s: float = IDLE_S
+    beat_s: float = REPORT_S
+    warm_slots: int = WARM_SLOTS
+    max_active: int | None = None
+    slot_reuses: int = SLOT_REUSES
+    activate_deadline_s: float = ACTIVATE_DEADLINE_S

@@ -1,0 +1,264 @@
+"""The Directory's catalog in SQLite: the only module that speaks SQL to it.
+
+Each method is one function on aiosqlite's thread: one hop, one transaction, on disk on return.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import aiosqlite
+import anyio
+
+from actors.ports import Assignment, Creation, Holder
+from actors.sql import SCHEMA, load_queries, section
+from shared.directory_protocol import DocumentRow, TokenRow
+from shared.errors import StorageUnavailable
+from shared.limits import IDEMPOTENCY_TTL_MS, TAKEOVER_S
+
+SCHEMA_VERSION: Final = 1
+LOCKED_POLL_S: Final = 0.1  # how often a file locked by a Directory about to die is tried again
+Q: Final = load_queries("queries_catalog.sql")
+T = TypeVar("T")
+
+_PRAGMAS: Final = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+PRAGMA busy_timeout = 0;
+"""
+
+
+class SqliteCatalog:
+    """The catalog of one data folder, held exclusively from `open` to `close`."""
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, path: Path, takeover_s: float = TAKEOVER_S) -> SqliteCatalog:
+        """Opens or creates it, waiting up to `takeover_s` for a former Directory to let go.
+
+        Raises:
+            StorageUnavailable: It stays locked, cannot be read, or is of a newer schema.
+        """
+        deadline = anyio.current_time() + takeover_s
+        while True:
+            try:
+                return await cls._open(path)
+            except sqlite3.OperationalError as error:
+                locked = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+                if not locked or anyio.current_time() > deadline:
+                    raise StorageUnavailable(f"The catalog cannot be opened: {error}.") from error
+            except sqlite3.DatabaseError as error:
+                raise StorageUnavailable(f"The catalog cannot be read: {error}.") from error
+            await anyio.sleep(LOCKED_POLL_S)
+
+    @classmethod
+    async def _open(cls, path: Path) -> SqliteCatalog:
+        catalog = cls(await aiosqlite.connect(path, isolation_level=None))
+        try:
+            await catalog._run(_prepare)
+        except BaseException:
+            # A connection left open keeps the interpreter from ending.
+            await catalog.close()
+            raise
+        return catalog
+
+    async def document(self, ref: str) -> DocumentRow | None:
+        def work(db: sqlite3.Connection) -> DocumentRow | None:
+            for query in ("by_id", "by_slug"):
+                if row := db.execute(Q[query], (ref,)).fetchone():
+                    return DocumentRow(*row)
+            return None
+
+        return await self._run(work)
+
+    async def reserve(self, row: DocumentRow, creation: Creation | None, now: int) -> bool:
+        def work(db: sqlite3.Connection) -> bool:
+            if db.execute(Q["slug_taken"], (row.slug,)).fetchone():
+                return False
+            db.execute(
+                Q["add_document"],
+                (row.doc_id, row.slug, row.title, row.created_at, row.updated_at, row.owner),
+            )
+            if creation is not None:
+                c = creation
+                db.execute(Q["drop_creations"], (now - IDEMPOTENCY_TTL_MS,))
+                db.execute(Q["add_creation"], (c.principal, c.key, c.arguments, c.doc_id, now))
+            return True
+
+        return await self._write(work)
+
+    async def make_ready(self, doc_id: str, answer: bytes) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            db.execute(Q["document_ready"], (doc_id,))
+            db.execute(Q["creation_done"], (answer, doc_id))
+
+        await self._write(work)
+
+    async def forget(self, doc_id: str) -> None:
+        await self._write(lambda db: db.execute(Q["remove_creating"], (doc_id,)))
+
+    async def creating(self) -> tuple[str, ...]:
+        return await self._run(lambda db: tuple(row[0] for row in db.execute(Q["creating"])))
+
+    async def creation(self, principal: str, key: str) -> Creation | None:
+        def work(db: sqlite3.Connection) -> Creation | None:
+            row = db.execute(Q["creation"], (principal, key)).fetchone()
+            return Creation(principal, key, *row) if row else None
+
+        return await self._run(work)
+
+    async def delete_document(self, doc_id: str, now: int) -> bool:
+        return await self._write(
+            lambda db: db.execute(Q["delete_document"], (now, doc_id)).rowcount > 0
+        )
+
+    async def page(
+        self, query: str, before: tuple[int, str] | None, limit: int
+    ) -> tuple[DocumentRow, ...]:
+        at, doc_id = before or (2**62, "")
+        values = {
+            "query": query.casefold(),
+            "before_at": at,
+            "before_id": doc_id,
+            "limit": limit,
+        }
+        return await self._run(
+            lambda db: tuple(DocumentRow(*row) for row in db.execute(Q["page"], values))
+        )
+
+    async def report(self, doc_id: str, title: str, updated_at: int) -> None:
+        values = {"doc_id": doc_id, "title": title, "at": updated_at}
+        await self._write(lambda db: db.execute(Q["report"], values))
+
+    async def assignment(self, doc_id: str) -> Assignment | None:
+        def work(db: sqlite3.Connection) -> Assignment | None:
+            row = db.execute(Q["assignment"], (doc_id,)).fetchone()
+            return _assignment(row) if row else None
+
+        return await self._run(work)
+
+    async def held(self) -> tuple[Assignment, ...]:
+        return await self._run(lambda db: tuple(_assignment(row) for row in db.execute(Q["held"])))
+
+    async def raise_epoch(self, doc_id: str, holder: Holder, least: int, now: int) -> int:
+        values = {
+            "doc_id": doc_id,
+            "least": least,
+            "actor": holder.actor,
+            "node": holder.node_id,
+            "pid": holder.pid,
+            "started": holder.started,
+            "at": now,
+        }
+        return await self._write(lambda db: int(db.execute(Q["raise_epoch"], values).fetchone()[0]))
+
+    async def hand_back(self, doc_id: str, epoch: int, now: int) -> None:
+        values = {"doc_id": doc_id, "epoch": epoch, "at": now}
+        await self._write(lambda db: db.execute(Q["hand_back"], values))
+
+    async def add_token(self, row: TokenRow, token_hash: bytes) -> None:
+        scopes = " ".join(sorted(row.scopes))
+        values = (row.id, token_hash, row.name, row.person, row.principal, row.agent, scopes)
+        await self._write(
+            lambda db: db.execute(Q["add_token"], (*values, row.created, row.expires))
+        )
+
+    async def token(self, token_hash: bytes) -> TokenRow | None:
+        def work(db: sqlite3.Connection) -> TokenRow | None:
+            row = db.execute(Q["token_by_hash"], (token_hash,)).fetchone()
+            return _token(row) if row else None
+
+        return await self._run(work)
+
+    async def tokens(self) -> tuple[TokenRow, ...]:
+        return await self._run(lambda db: tuple(_token(row) for row in db.execute(Q["tokens"])))
+
+    async def revoke_token(self, token_id: str, now: int) -> bool:
+        return await self._write(
+            lambda db: db.execute(Q["revoke_token"], (now, token_id)).rowcount > 0
+        )
+
+    async def token_used(self, token_id: str, now: int) -> None:
+        await self._write(lambda db: db.execute(Q["token_used"], (now, token_id)))
+
+    async def number(self, key: str) -> int:
+        def work(db: sqlite3.Connection) -> int:
+            row = db.execute(Q["get_meta"], (key,)).fetchone()
+            return int(row[0]) if row else 0
+
+        return await self._run(work)
+
+    async def set_number(self, key: str, value: int) -> None:
+        await self._write(lambda db: db.execute(Q["set_meta"], (key, value)))
+
+    async def close(self) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._connection.close()
+
+    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def transaction(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(db)
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+            return result
+
+        try:
+            return await self._run(transaction)
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"The catalog cannot be written: {error}.") from error
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        # aiosqlite has no public way to run several statements in one hop to its thread. Shielded:
+        # a cancelled call may still land, and nobody would know.
+        connection = self._connection
+        with anyio.CancelScope(shield=True):
+            execute: Callable[..., Awaitable[T]] = connection._execute  # noqa: SLF001
+            result = await execute(lambda: work(connection._conn))  # noqa: SLF001
+        return result
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.executescript(_PRAGMAS)
+    db.create_function("casefold", 1, str.casefold, deterministic=True)
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA_VERSION:
+        raise StorageUnavailable(
+            f"The catalog has schema {version}; this server knows {SCHEMA_VERSION}.",
+            retryable=False,
+        )
+    if version == 0:
+        # executescript commits on its own: the script brings its own transaction.
+        mark = f"PRAGMA user_version = {SCHEMA_VERSION};"
+        db.executescript(f"BEGIN IMMEDIATE; {section(SCHEMA, 'catalog')} {mark} COMMIT;")
+    else:
+        db.executescript("BEGIN IMMEDIATE; COMMIT;")  # takes the lock now, not at the first write
+
+
+def _assignment(row: tuple[str, int, str | None, str, int, int]) -> Assignment:
+    doc_id, epoch, actor, node, pid, started = row
+    holder = None if actor is None else Holder(actor, node, pid, started)
+    return Assignment(doc_id, epoch, holder)
+
+
+def _token(row: tuple[object, ...]) -> TokenRow:
+    token_id, name, person, principal, agent, scopes, *times = row
+    return TokenRow(
+        str(token_id),
+        str(name),
+        str(person),
+        str(principal),
+        bool(agent),
+        frozenset(str(scopes).split()),  # type: ignore[arg-type]  # written from scopes
+        *times,  # type: ignore[arg-type]  # columns are STRICT, in this order
+    )

@@ -1,0 +1,150 @@
+"""The catalog in memory: the double of `actors.catalog.SqliteCatalog`, for tests.
+
+Fault switch: `fail_next` is raised, once, by the next method that writes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from actors.ports import Assignment, Creation, Holder
+from shared.directory_protocol import DocumentRow, TokenRow
+from shared.errors import DocactorError
+
+
+class MemoryCatalog:
+    """Keeps what the real one keeps, as long as the object lives."""
+
+    def __init__(self) -> None:
+        self.fail_next: DocactorError | None = None
+        self._documents: dict[str, DocumentRow] = {}
+        self._creations: dict[tuple[str, str], Creation] = {}
+        self._assignments: dict[str, Assignment] = {}
+        self._tokens: dict[bytes, TokenRow] = {}
+        self._numbers: dict[str, int] = {}
+
+    async def document(self, ref: str) -> DocumentRow | None:
+        ready = [row for row in self._documents.values() if row.state == "ready"]
+        by_id = [row for row in ready if row.doc_id == ref]
+        return next(iter(by_id + [row for row in ready if row.slug == ref]), None)
+
+    async def reserve(self, row: DocumentRow, creation: Creation | None, now: int) -> bool:
+        self._may_fail()
+        del now
+        if any(d.slug == row.slug and d.state != "deleted" for d in self._documents.values()):
+            return False
+        self._documents[row.doc_id] = msgspec.structs.replace(row, state="creating")
+        if creation is not None:
+            self._creations[creation.principal, creation.key] = creation
+        return True
+
+    async def make_ready(self, doc_id: str, answer: bytes) -> None:
+        self._may_fail()
+        self._change(doc_id, state="ready")
+        for place, creation in self._creations.items():
+            if creation.doc_id == doc_id:
+                self._creations[place] = msgspec.structs.replace(creation, answer=answer)
+
+    async def forget(self, doc_id: str) -> None:
+        self._may_fail()
+        if self._documents[doc_id].state == "creating":
+            del self._documents[doc_id]
+            self._assignments.pop(doc_id, None)
+            self._creations = {k: c for k, c in self._creations.items() if c.doc_id != doc_id}
+
+    async def creating(self) -> tuple[str, ...]:
+        return tuple(d.doc_id for d in self._documents.values() if d.state == "creating")
+
+    async def creation(self, principal: str, key: str) -> Creation | None:
+        return self._creations.get((principal, key))
+
+    async def delete_document(self, doc_id: str, now: int) -> bool:
+        self._may_fail()
+        row = self._documents.get(doc_id)
+        if row is None or row.state != "ready":
+            return False
+        self._change(doc_id, state="deleted", updated_at=now)
+        return True
+
+    async def page(
+        self, query: str, before: tuple[int, str] | None, limit: int
+    ) -> tuple[DocumentRow, ...]:
+        query = query.casefold()
+        found = [
+            row
+            for row in self._documents.values()
+            if row.state == "ready"
+            and (query in row.title.casefold() or query in row.slug)
+            and (before is None or (row.updated_at, row.doc_id) < before)
+        ]
+        found.sort(key=lambda row: (row.updated_at, row.doc_id), reverse=True)
+        return tuple(found[:limit])
+
+    async def report(self, doc_id: str, title: str, updated_at: int) -> None:
+        self._may_fail()
+        row = self._documents.get(doc_id)
+        if row is not None and row.state == "ready":
+            at = max(row.updated_at, updated_at)
+            self._change(doc_id, title=title or row.title, updated_at=at)
+
+    async def assignment(self, doc_id: str) -> Assignment | None:
+        return self._assignments.get(doc_id)
+
+    async def held(self) -> tuple[Assignment, ...]:
+        return tuple(a for a in self._assignments.values() if a.holder is not None)
+
+    async def raise_epoch(self, doc_id: str, holder: Holder, least: int, now: int) -> int:
+        self._may_fail()
+        del now
+        before = self._assignments.get(doc_id)
+        epoch = max(before.epoch + 1 if before else 1, least)
+        self._assignments[doc_id] = Assignment(doc_id, epoch, holder)
+        return epoch
+
+    async def hand_back(self, doc_id: str, epoch: int, now: int) -> None:
+        self._may_fail()
+        del now
+        if (held := self._assignments.get(doc_id)) and held.epoch == epoch:
+            self._assignments[doc_id] = Assignment(doc_id, epoch, None)
+
+    async def add_token(self, row: TokenRow, token_hash: bytes) -> None:
+        self._may_fail()
+        self._tokens[token_hash] = row
+
+    async def token(self, token_hash: bytes) -> TokenRow | None:
+        return self._tokens.get(token_hash)
+
+    async def tokens(self) -> tuple[TokenRow, ...]:
+        return tuple(sorted(self._tokens.values(), key=lambda row: (row.created, row.id)))
+
+    async def revoke_token(self, token_id: str, now: int) -> bool:
+        self._may_fail()
+        for token_hash, row in self._tokens.items():
+            if row.id == token_id and row.revoked is None:
+                self._tokens[token_hash] = msgspec.structs.replace(row, revoked=now)
+                return True
+        return False
+
+    async def token_used(self, token_id: str, now: int) -> None:
+        self._may_fail()
+        for token_hash, row in self._tokens.items():
+            if row.id == token_id:
+                self._tokens[token_hash] = msgspec.structs.replace(row, last_used=now)
+
+    async def number(self, key: str) -> int:
+        return self._numbers.get(key, 0)
+
+    async def set_number(self, key: str, value: int) -> None:
+        self._may_fail()
+        self._numbers[key] = value
+
+    async def close(self) -> None:
+        pass
+
+    def _change(self, doc_id: str, **fields: object) -> None:
+        self._documents[doc_id] = msgspec.structs.replace(self._documents[doc_id], **fields)
+
+    def _may_fail(self) -> None:
+        if self.fail_next is not None:
+            error, self.fail_next = self.fail_next, None
+            raise error

@@ -1,0 +1,65 @@
+"""Where documents' files are, and what the Directory does to them from outside.
+
+The database itself is opened by the document's actor alone: here is nothing that opens it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+
+class Files(Protocol):
+    """The Directory's port to the data folder."""
+
+    def path(self, doc_id: str) -> str:
+        """The document's SQLite file."""
+
+    async def write_epoch(self, doc_id: str, epoch: int) -> None:
+        """Who still holds the document under a lower epoch is to stop before its next commit.
+
+        On disk when this returns.
+        """
+
+    async def remove(self, doc_id: str) -> None:
+        """Removes the files of a document that nobody holds. Fine when there are none."""
+
+
+class DocumentFiles:
+    """`<data>/documents/<first two>/<doc_id>.sqlite3`, and `<doc_id>.epoch` beside it."""
+
+    def __init__(self, data: Path) -> None:
+        self._folder = data / "documents"
+
+    def path(self, doc_id: str) -> str:
+        return str(self._folder / doc_id[:2] / f"{doc_id}.sqlite3")
+
+    async def write_epoch(self, doc_id: str, epoch: int) -> None:
+        path = Path(self.path(doc_id)).with_suffix(".epoch")
+        await anyio.to_thread.run_sync(_replace, path, str(epoch).encode())
+
+    async def remove(self, doc_id: str) -> None:
+        path = Path(self.path(doc_id))
+        names = [path, path.with_suffix(".epoch")]
+        names += [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
+        for name in names:
+            await anyio.Path(name).unlink(missing_ok=True)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Old content or new, never half of it, also after a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".epoch-new")
+    with fresh.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

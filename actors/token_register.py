@@ -1,0 +1,112 @@
+"""Tokens: made, listed, revoked, and turned into callers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Final, get_args
+
+import anyio
+
+from actors.ports import Catalog
+from shared.directory_protocol import NewToken, TokenRow
+from shared.errors import InvalidArgument
+from shared.ids import ALPHABET
+from shared.limits import MAX_NAME_CHARS
+from shared.protocol import Caller, Scope
+from shared.slugs import single_line
+from shared.tokens import TOKEN_BYTES, TOKEN_PREFIX, hash_token
+
+TOKEN_ID_LENGTH: Final = 8
+USED_EVERY_MS: Final = 60_000  # `last_used` is kept to the minute: no write per request
+SCOPES: Final = frozenset[Scope](get_args(Scope))
+
+
+class TokenRegister:
+    """The catalog's tokens. `notice` rises with every revocation, so that gateways forget."""
+
+    def __init__(self, catalog: Catalog, *, now_ms: Callable[[], int]) -> None:
+        self._catalog = catalog
+        self._now_ms = now_ms
+        self._notice = 0
+        self._risen = anyio.Event()
+
+    async def create(
+        self,
+        owner: str,
+        name: str,
+        scopes: frozenset[Scope],
+        *,
+        agent: bool,
+        expires: int | None = None,
+    ) -> NewToken:
+        """A new token of `owner`. An agent's token is a principal of its own.
+
+        Args:
+            owner: The person's name.
+            scopes: What it may be used for.
+            agent: Whether it is an agent's token; else the person's own.
+            name: The agent's name; shown as the author of what it does. Ignored for a person.
+            expires: Milliseconds since 1970; None: never.
+
+        Raises:
+            InvalidArgument: An empty name, no scope or an unknown one, a time gone by.
+        """
+        owner, name = single_line(owner, MAX_NAME_CHARS), single_line(name, MAX_NAME_CHARS)
+        now = self._now_ms()
+        if not owner or not name:
+            raise InvalidArgument("name: must not be empty.")
+        if not scopes or scopes - SCOPES:
+            raise InvalidArgument(f"scopes: one or more of {' '.join(sorted(SCOPES))}.")
+        if expires is not None and expires <= now:
+            raise InvalidArgument("expires: this time has gone by.")
+        token_id = "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_ID_LENGTH))
+        person = f"person:{owner}"
+        row = TokenRow(
+            id=token_id,
+            name=name if agent else owner,
+            person=person,
+            principal=f"agent:{owner}:{name}" if agent else person,
+            agent=agent,
+            scopes=scopes,
+            created=now,
+            expires=expires,
+            last_used=None,
+            revoked=None,
+        )
+        token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+        await self._catalog.add_token(row, hash_token(token))
+        return NewToken(token, row)
+
+    async def list(self) -> tuple[TokenRow, ...]:
+        return await self._catalog.tokens()
+
+    async def revoke(self, token_id: str) -> None:
+        """Raises InvalidArgument when there is no valid token of this id."""
+        if not await self._catalog.revoke_token(token_id, self._now_ms()):
+            raise InvalidArgument(f"id: no valid token {token_id[:64]!r}.")
+        self._notice += 1
+        self._risen.set()
+        self._risen = anyio.Event()
+
+    async def authenticate(self, token_hash: bytes) -> Caller | None:
+        """Who sent the token; None for one that is unknown, revoked or has expired."""
+        row = await self._catalog.token(token_hash)
+        now = self._now_ms()
+        if row is None or row.revoked is not None:
+            return None
+        if row.expires is not None and row.expires <= now:
+            return None
+        if row.last_used is None or now - row.last_used >= USED_EVERY_MS:
+            await self._catalog.token_used(row.id, now)
+        return Caller(row.principal, row.name, row.person, row.agent, row.scopes)
+
+    async def wait_for_notice(self, seen: int, seconds: float) -> int:
+        """The number of the newest notice, at once when it is not `seen`.
+
+        A Directory that was restarted counts from 0 again: any other number means forget.
+        """
+        if self._notice == seen:
+            with anyio.move_on_after(seconds):
+                await self._risen.wait()
+        return self._notice
