@@ -70,7 +70,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Committer:
-    """One document's batches. `on_failure` is awaited inside the loop: nothing commits meanwhile."""
+    """One document's batches, in one store. `run` is the loop that commits them."""
 
     def __init__(self, store: DocumentStore) -> None:
         self.store = store
@@ -79,6 +79,7 @@ class Committer:
         self._wake: Final = asyncio.Event()
         self._idle: Final = asyncio.Event()
         self._idle.set()
+        self._finishing = False
         self._listeners: list[Callable[[Committed], None]] = []
 
     @property
@@ -143,8 +144,11 @@ class Committer:
         """Returns when nothing is gathering or in flight."""
         await self._idle.wait()
 
-    async def run(self) -> Failure:
-        """Commits until a batch fails; what then waits fails with it and is handed back."""
+    async def run(self) -> Failure | None:
+        """Commits until a batch fails; what then waits fails with it and is handed back.
+
+        None: `finish` was called and all that had been gathered is on disk.
+        """
         while True:
             await self._wake.wait()
             while self._waiting:
@@ -156,6 +160,13 @@ class Committer:
                 self._publish(gathering)
             self._wake.clear()
             self._idle.set()
+            if self._finishing:
+                return None
+
+    def finish(self) -> None:
+        """Makes `run` return when what is gathered is on disk."""
+        self._finishing = True
+        self._wake.set()
 
     def abandon(self) -> None:
         """Drops what waits with `shutting_down`; for a document that is given up."""

@@ -9,9 +9,10 @@ the only thing in its process that may open its file, even to copy it.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -60,6 +61,7 @@ class SqliteStore:
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
         self._connection = connection
         self.path = path
+        self._closed = False
 
     @classmethod
     async def open(cls, path: Path, epoch: int) -> SqliteStore:
@@ -91,7 +93,9 @@ class SqliteStore:
             with anyio.CancelScope(shield=True):
                 await connection.close()
             if isinstance(error, sqlite3.Error):
-                raise StorageUnavailable(f"The document's file cannot be opened: {error}.") from error
+                raise StorageUnavailable(
+                    f"The document's file cannot be opened: {error}."
+                ) from error
             raise
         return store
 
@@ -112,6 +116,9 @@ class SqliteStore:
         return await self._run(lambda db: _updates_after(db, seq))
 
     async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         with anyio.CancelScope(shield=True):
             await self._connection.close()
 
@@ -119,9 +126,18 @@ class SqliteStore:
         # aiosqlite has no public way to run several statements in one hop to its thread. Shielded:
         # a cancelled call may still land, and nobody would know.
         connection = self._connection
-        with anyio.CancelScope(shield=True):
-            result: T = await connection._execute(lambda: work(connection._conn))
-        return result
+        execute: Callable[[Callable[[], T]], Awaitable[T]] = connection._execute  # noqa: SLF001
+        waiting = asyncio.ensure_future(execute(lambda: work(connection._conn)))  # noqa: SLF001
+        return await _to_the_end(waiting)
+
+
+async def _to_the_end(waiting: asyncio.Future[T]) -> T:
+    """Waits for `waiting` even when the waiter is cancelled; the cancellation comes after it."""
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        await asyncio.wait([waiting])
+        raise
 
 
 def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
@@ -144,6 +160,8 @@ def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
 
 def _claim(db: sqlite3.Connection, epoch: int) -> None:
     db.executescript(_PRAGMAS)
+    # Writes again and syncs what a failed fsync may have left in the page cache only.
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     db.execute("BEGIN IMMEDIATE")
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
@@ -255,7 +273,8 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
     # Superseded rows go first: a row gathered and superseded in one batch was never inserted.
     db.executemany(Q["drop_change"], ((seq,) for seq in batch.superseded))
     db.executemany(
-        Q["add_change"], ((r.seq, r.block_id, r.kind, r.principal, r.at) for r in batch.rows.values())
+        Q["add_change"],
+        ((r.seq, r.block_id, r.kind, r.principal, r.at) for r in batch.rows.values()),
     )
     if batch.floor is not None:
         db.execute(Q["trim_changes"], (batch.floor,))

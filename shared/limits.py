@@ -34,6 +34,11 @@ VIEW_TTL_MS: Final = 24 * 3600 * 1000
 MAX_TOLD_BYTES: Final = 4 * 2**20  # texts remembered for three-way merges, per document
 LARGE_DELETE_BLOCKS: Final = 5  # more than this many and more than a fifth of the scope
 LARGE_DELETE_SHARE: Final = 0.2
+MAX_VIEW_ENTRIES: Final = 200_000  # blocks in all views of a document: about 4 MB in its file
+MAX_OLDER_TEXTS: Final = 32  # earlier texts of one block remembered as hashes, per principal
+MAX_OLDER_BLOCKS: Final = 20_000  # blocks with such texts, per principal: MAX_BLOCKS once over
+MAX_PAIRINGS: Final = 4_096  # likeness comparisons for one run of rewritten blocks
+MAX_MERGE_WORDS: Final = 20_000  # words and signs of a text merged word by word: 100,000 characters
 MAX_DIFF_INLINE: Final = 4_000  # unequal blocks diffed on the loop; more go to a thread
 IDEMPOTENCY_TTL_MS: Final = 24 * 3600 * 1000
 MAX_IDEMPOTENT_ANSWER: Final = 64 * 2**10  # bytes; larger answers are stored as counts and cursor
@@ -43,7 +48,7 @@ MAX_IDEMPOTENCY_KEY: Final = 128  # characters
 MAX_BATCH_BYTES: Final = 4 * 2**20
 MAX_BATCH_UPDATES: Final = 1_000
 MAX_BATCHES_WAITING: Final = 2  # while so many wait, links stop reading
-CHECKPOINT_MIN_BYTES: Final = 256 * 2**10  # log bytes since the last checkpoint: max(this, 1/4 of it)
+CHECKPOINT_MIN_BYTES: Final = 256 * 2**10  # of log since the last one; or 1/4 of it if more
 CHECKPOINT_MAX_UPDATES: Final = 2_000
 
 # --- wires -------------------------------------------------------------------------------------
@@ -107,6 +112,11 @@ NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times
 # --- gateway -----------------------------------------------------------------------------------
 TOKEN_CACHE_S: Final = 1.0  # seconds a gateway trusts what it was told of a token
 MAX_CACHED_TOKENS: Final = 10_000
+MAX_LISTED_ANCHORS: Final = 50  # anchors in the text of a tool result; all are in its data
+PARSE_INLINE_CHARS: Final = (
+    20_000  # Markdown parsed on the loop (about 20 ms); more goes to a thread
+)
+MAX_WAKES: Final = 20  # times a waiting read_changes reads before it answers with what it has
 MAX_FIND_CHARS: Final = 1_000  # of a search text: longer ones are the text itself
 MAX_SAFE_INTEGER: Final = 2**53 - 1  # larger numbers change on their way through JavaScript
 MAX_ARGUMENT_ITEMS: Final = MAX_BLOCKS  # items of one list argument

@@ -1,4 +1,4 @@
-"""The types of the control road: what gateways, the Directory and document actors say to each other.
+"""The types of the control road: what gateways, Directory and document actors say to each other.
 
 Requests carry values already parsed and checked by the gateway; results have the exact shapes that
 agents and REST callers get (`msgspec.to_builtins` of a result, keys that are `UNSET` left out).
@@ -202,7 +202,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class ReadDocumentResult(msgspec.Struct, frozen=True):
-    """`markdown` or `blocks` by format (`anchored` is Markdown with a line `[anchor]` above each)."""
+    """`markdown` or `blocks` by format; `anchored`: Markdown, a line `[anchor]` above each."""
 
     title: str
     cursor: int
@@ -246,12 +246,13 @@ class WrittenBlock(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """`yours`/`theirs` None: that side deleted the block."""
+    """`yours`/`theirs` None: that side deleted the block. `insist` says how to get one's way."""
 
     anchor: str
     yours: str | None
     theirs: str | None
     reason: str
+    insist: str | UnsetType = UNSET
 
 
 class Remaining(msgspec.Struct, frozen=True):

@@ -1,0 +1,290 @@
+"""A document in memory: Yjs state, block index, change feed and views, moved as one.
+
+Everything here is synchronous and takes the time as an argument. A transaction yields `Effects`,
+the values that must be on disk before anybody is told of it; whoever holds the document gathers
+them into a batch. Reading is in `shared.reading`, the verbs that write in `shared.writing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Literal
+
+import msgspec
+from pycrdt import Doc, TransactionEvent, XmlFragment, get_update
+
+from shared import blocks as yjs_blocks
+from shared.block_changes import ChangeLog, Draft
+from shared.block_index import BlockIndex, SavedIndex, Settled
+from shared.cursor import CursorCodec
+from shared.ids import anchor
+from shared.limits import CHECKPOINT_MAX_UPDATES, CHECKPOINT_MIN_BYTES
+from shared.markdown.render import render
+from shared.markdown.schema import plain_text
+from shared.sections import Heading
+from shared.stored import Checkpoint, Effects, Loaded, StoredUpdate, Via
+from shared.tree import Block, Hints
+from shared.views import Views
+from shared.yjs_update import (
+    MalformedUpdateError,
+    decode_state_vector,
+    ends,
+    has_gap,
+    leaves_over,
+)
+
+ROOT: Final = "default"
+EMPTY_UPDATE: Final = b"\x00\x00"
+_SMALL_UPDATE: Final = 4096  # bytes; larger ones are cheaper to ask yrs about than to walk
+Mint = Callable[[], str]
+
+
+class Author(msgspec.Struct, frozen=True):
+    """Who makes a transaction, under which name, by which way."""
+
+    principal: str
+    name: str
+    via: Via
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What became of an update that came from outside.
+
+    `gap`: it starts past what is known of its sender, nothing was applied. `refused`: it is no
+    update, or one the document may not hold; nothing was applied. `leftover`: it was applied as
+    far as it goes, and waits for another client's blocks: not saved, not to be acknowledged.
+    """
+
+    verdict: Literal["applied", "unchanged", "gap", "refused", "leftover"]
+    effects: Effects | None = None
+    reason: str = ""
+
+
+class DocumentBrokenError(Exception):
+    """The document in memory may be half changed or ahead of its log: drop it and load again."""
+
+
+class _Rendered(msgspec.Struct, frozen=True):
+    fingerprint: str
+    text: str
+    fidelity: tuple[str, ...]
+
+
+class LiveDocument:
+    """See the module. Belongs to one thread; no method may be called from inside a transaction."""
+
+    def __init__(self, loaded: Loaded, doc: Doc[XmlFragment]) -> None:
+        self.doc = doc
+        self.fragment = doc.get(ROOT, type=XmlFragment)
+        self.log = ChangeLog(loaded.rows, loaded.change_head, loaded.change_floor)
+        self.cursors = CursorCodec(loaded.secret)
+        self.views = Views.load(loaded.views)
+        self.names = dict(loaded.principals)
+        self.given_title = loaded.title
+        self.update_seq = loaded.update_seq
+        self.at = loaded.at
+        self.clocks = decode_state_vector(doc.get_state())
+        self.index: BlockIndex
+        self._texts: dict[str, _Rendered] = {}
+        self._captured = b""
+        self._subscription = doc.observe(self._capture)
+        self._log_bytes = sum(len(update.data) for update in loaded.updates)
+        self._log_updates = len(loaded.updates)
+        self._checkpoint_bytes = len(loaded.checkpoint.data) if loaded.checkpoint else 0
+
+    @classmethod
+    def load(cls, loaded: Loaded, now: int, mint: Mint) -> tuple[LiveDocument, Effects | None]:
+        """The document as its log says, and what had to be mended in its index.
+
+        Raises ValueError when an update does not apply.
+        """
+        doc: Doc[XmlFragment] = Doc()
+        if loaded.checkpoint is not None:
+            doc.apply_update(loaded.checkpoint.data)
+        with doc.transaction():
+            for update in loaded.updates:
+                doc.apply_update(update.data)
+        live = cls(loaded, doc)
+        saved = SavedIndex.load(
+            loaded.checkpoint.block_index if loaded.checkpoint else b"",
+            [update.splice for update in loaded.updates],
+        )
+        live.index, settled = BlockIndex.attach(live.fragment, saved, mint, now)
+        author = Author("server", "docactor", "repair")
+        return live, live._record(author, now, settled)
+
+    @classmethod
+    def seed(
+        cls, loaded: Loaded, content: tuple[Block, ...], author: Author, now: int, mint: Mint
+    ) -> tuple[LiveDocument, Effects | None]:
+        """A new document holding `content`. Seeding writes no change rows."""
+        live = cls(loaded, Doc())
+        live.index, _ = BlockIndex.attach(live.fragment, None, mint, now)
+
+        def build(fragment: XmlFragment) -> dict[str, Hints]:
+            hints = {}
+            for at, block in enumerate(content):
+                block_id = mint()
+                yjs_blocks.insert(fragment, at, block.node, block_id)
+                hints[block_id] = block.hints
+            return hints
+
+        settled = live._transact(now, build)
+        return live, live._store(author, now, settled.splice, ()) if content else None
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def text(self, block_id: str) -> str:
+        """The block's Markdown, from the cache when its fingerprint is the same."""
+        return self._rendered(block_id).text
+
+    def fidelity(self, block_id: str) -> tuple[str, ...]:
+        """What the block's Markdown does not say exactly."""
+        return self._rendered(block_id).fidelity
+
+    def anchor(self, block_id: str) -> str:
+        return anchor(block_id, self.text(block_id))
+
+    def headings(self) -> list[Heading]:
+        """Top-level headings in document order."""
+        found = []
+        for position, block_id in enumerate(self.index.ids):
+            node = self.index.node(block_id)
+            if node.type == "heading":
+                title = " ".join(plain_text(node).split())
+                found.append(Heading(position, block_id, int(node.attrs.get("level", 1)), title))
+        return found
+
+    def _rendered(self, block_id: str) -> _Rendered:
+        fingerprint = self.index.fingerprint(block_id)
+        cached = self._texts.get(block_id)
+        if cached is None or cached.fingerprint != fingerprint:
+            hints = self.index.hints(block_id)
+            rendered = render(self.index.node(block_id), hints, block_id)
+            cached = _Rendered(fingerprint, rendered.text, rendered.fidelity)
+            self._texts[block_id] = cached
+        return cached
+
+    # --- what comes from editors -----------------------------------------------------------------
+
+    def state_vector(self) -> bytes:
+        return self.doc.get_state()
+
+    def diff(self, state_vector: bytes) -> bytes:
+        """What a peer with this state vector lacks. Raises ValueError when it is none."""
+        return self.doc.get_update(state_vector)
+
+    def apply(self, update: bytes, author: Author, now: int) -> Applied:
+        """An editor's update.
+
+        Raises:
+            DocumentBrokenError: It left the document half changed, or ahead of its log.
+        """
+        try:
+            if has_gap(update, self.clocks):
+                return Applied("gap")
+        except MalformedUpdateError as error:
+            return Applied("refused", reason=str(error))
+        try:
+            self._captured = b""
+            with _breaking():
+                self.doc.apply_update(update)
+        except ValueError as error:
+            return Applied("refused", reason=str(error))
+        waits = leaves_over(get_update(update, self.doc.get_state()), self.clocks)
+        if waits and self._captured == EMPTY_UPDATE:
+            raise DocumentBrokenError("an update showed blocks that its log entry does not hold")
+        effects = self._record(author, now, self.index.settle(now))
+        if waits:
+            return Applied("leftover", effects)
+        return Applied("applied" if effects else "unchanged", effects)
+
+    # --- what the server writes ------------------------------------------------------------------
+
+    def write(
+        self, author: Author, now: int, change: Callable[[XmlFragment], Mapping[str, Hints]]
+    ) -> Effects | None:
+        """Runs `change` in one transaction; it returns the style hints of blocks that have some.
+
+        New elements carry their id in the attribute `id`. None: nothing changed.
+
+        Raises:
+            DocumentBrokenError: `change` failed half way.
+        """
+        return self._record(author, now, self._transact(now, change))
+
+    def _transact(self, now: int, change: Callable[[XmlFragment], Mapping[str, Hints]]) -> Settled:
+        self._captured = b""
+        with _breaking(own=True), self.doc.transaction():
+            hints = change(self.fragment)
+        return self.index.settle_own(now, hints)
+
+    # --- storing ---------------------------------------------------------------------------------
+
+    def checkpoint_due(self) -> bool:
+        enough = max(CHECKPOINT_MIN_BYTES, self._checkpoint_bytes // 4)
+        return self._log_bytes > enough or self._log_updates > CHECKPOINT_MAX_UPDATES
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The state and the index of this instant; None when nothing came since the last one."""
+        if not self._log_updates:
+            return None
+        data = self.doc.get_update()
+        self._log_bytes = self._log_updates = 0
+        self._checkpoint_bytes = len(data)
+        return Checkpoint(self.update_seq, self.at, data, self.index.save())
+
+    def _record(self, author: Author, now: int, settled: Settled) -> Effects | None:
+        for draft in settled.rows:
+            if draft.kind == "removed":
+                self._texts.pop(draft.block_id, None)
+        if not self._captured and not settled.splice:
+            return None
+        return self._store(author, now, settled.splice, settled.rows)
+
+    def _store(self, author: Author, now: int, splice: bytes, drafts: tuple[Draft, ...]) -> Effects:
+        self.update_seq += 1
+        self.at = max(now, self.at)  # a clock that jumps back does not take time back
+        self.names[author.principal] = author.name
+        appended = self.log.append(drafts, author.principal, self.at, len(self.index.ids))
+        data = self._captured or EMPTY_UPDATE
+        self.clocks |= ends(data) if len(data) < _SMALL_UPDATE else self._all_clocks()
+        self._log_bytes += len(data)
+        self._log_updates += 1
+        return Effects(
+            update=StoredUpdate(
+                seq=self.update_seq,
+                at=self.at,
+                principal=author.principal,
+                via=author.via,
+                data=data,
+                splice=splice,
+                change_seq=self.log.head,
+            ),
+            name=author.name,
+            rows=appended.rows,
+            superseded=appended.superseded,
+            floor=appended.floor,
+        )
+
+    def _all_clocks(self) -> dict[int, int]:
+        return decode_state_vector(self.doc.get_state())
+
+    def _capture(self, event: TransactionEvent) -> None:
+        self._captured = event.update
+
+
+@contextmanager
+def _breaking(*, own: bool = False) -> Iterator[None]:
+    """A transaction does not roll back: whatever it raises leaves the document half changed.
+
+    But a `ValueError` of applying a foreign update: yrs raises it before anything changed.
+    """
+    try:
+        yield
+    except BaseException as error:  # pyo3's panics are no Exceptions
+        refused = isinstance(error, ValueError) and not own
+        if refused or isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        raise DocumentBrokenError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,213 @@
+"""One contract for the real store and its double: what was committed is what is loaded."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from actors.store import NewFile, SqliteStore
+from actors.store_memory import MemoryStore
+from actors.stored import Batch, DocumentStore, NotCommittedError, StaleEpochError
+from shared.block_changes import Row
+from shared.errors import DocumentCorrupt, StorageUnavailable
+from shared.stored import Checkpoint, Effects, StoredAnswer, StoredUpdate
+
+pytestmark = pytest.mark.anyio
+SECRET = b"s" * 16
+Reopen = Callable[[], Awaitable[DocumentStore]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
+    """Opens the same document's store each time; whoever had it has closed it."""
+    path = tmp_path / "ab" / "doc.sqlite3"
+    kept: list[MemoryStore] = []
+
+    async def sqlite() -> DocumentStore:
+        if path.exists():
+            return await SqliteStore.open(path, epoch=1)
+        return await SqliteStore.create(path, NewFile("doc", 1, SECRET, "Plan"))
+
+    async def memory() -> DocumentStore:
+        kept.append(kept[-1].reopened() if kept else MemoryStore(SECRET, "Plan"))
+        return kept[-1]
+
+    return sqlite if request.param == "sqlite" else memory
+
+
+def update(seq: int, change_seq: int = 0) -> StoredUpdate:
+    return StoredUpdate(seq, 1000 + seq, "ann", "editor", b"u%d" % seq, b"s%d" % seq, change_seq)
+
+
+def batch(*effects: Effects) -> Batch:
+    gathered = Batch()
+    for one in effects:
+        gathered.add(one)
+    return gathered
+
+
+def changed(seq: int, block_id: str = "b1") -> Row:
+    return Row(seq, block_id, "changed", "ann", 1000)
+
+
+async def test_an_empty_store_loads_as_nothing_with_its_secret_and_title(reopen: Reopen) -> None:
+    store = await reopen()
+    loaded = await store.load()
+    assert (loaded.secret, loaded.title) == (SECRET, "Plan")
+    assert (loaded.update_seq, loaded.change_head, loaded.change_floor, loaded.at) == (0, 0, 0, 0)
+    assert (loaded.updates, loaded.rows, loaded.checkpoint) == ((), (), None)
+    await store.close()
+
+
+async def test_everything_of_a_batch_is_there_after_opening_again(reopen: Reopen) -> None:
+    store = await reopen()
+    first = batch(Effects(update(1, 2), "Ann", rows=(changed(1), changed(2, "b2"))))
+    first.views["ann"] = b"view"
+    first.answers.append(StoredAnswer("ann", "patch", "k", b"args", b"answer", 1000))
+    await store.commit(first)
+    await store.close()
+    store = await reopen()
+    loaded = await store.load()
+    assert loaded.updates == (update(1, 2),)
+    assert loaded.rows == (changed(1), changed(2, "b2"))
+    assert (loaded.update_seq, loaded.change_head, loaded.at) == (1, 2, 1001)
+    assert (loaded.principals, loaded.views) == ({"ann": "Ann"}, {"ann": b"view"})
+    answer = await store.answer("ann", "patch", "k")
+    assert answer == StoredAnswer("ann", "patch", "k", b"args", b"answer", 1000)
+    assert await store.answer("bob", "patch", "k") is None
+    await store.close()
+
+
+async def test_superseded_rows_go_and_the_high_water_mark_stays(reopen: Reopen) -> None:
+    store = await reopen()
+    await store.commit(batch(Effects(update(1, 1), "Ann", rows=(changed(1),))))
+    later = Effects(update(2, 2), "Ann", rows=(changed(2),), superseded=(1,))
+    latest = Effects(update(3, 3), "Ann", rows=(changed(3),), superseded=(2,))
+    await store.commit(batch(later, latest))
+    loaded = await store.load()
+    assert loaded.rows == (changed(3),)
+    assert loaded.change_head == 3
+    await store.close()
+
+
+async def test_a_risen_floor_takes_the_rows_under_it(reopen: Reopen) -> None:
+    store = await reopen()
+    rows = (changed(1, "a"), changed(2, "b"), changed(3, "c"))
+    await store.commit(batch(Effects(update(1, 3), "Ann", rows=rows)))
+    await store.commit(batch(Effects(update(2, 4), "Ann", rows=(changed(4, "d"),), floor=2)))
+    loaded = await store.load()
+    assert loaded.change_floor == 2
+    assert [row.seq for row in loaded.rows] == [3, 4]
+    await store.close()
+
+
+async def test_loading_starts_at_the_newest_checkpoint(reopen: Reopen) -> None:
+    store = await reopen()
+    await store.commit(batch(*(Effects(update(seq), "Ann") for seq in (1, 2, 3))))
+    with_checkpoint = batch(Effects(update(4), "Ann"))
+    with_checkpoint.checkpoint = Checkpoint(4, 1004, b"state", b"index")
+    await store.commit(with_checkpoint)
+    await store.commit(batch(Effects(update(5), "Ann")))
+    loaded = await store.load()
+    assert loaded.checkpoint == Checkpoint(4, 1004, b"state", b"index")
+    assert loaded.updates == (update(5),)
+    assert await store.updates_after(2) == (update(3), update(4), update(5))
+    assert await store.updates_after(5) == ()
+    await store.close()
+
+
+async def test_a_batch_that_fails_leaves_nothing_and_the_next_one_works(tmp_path: Path) -> None:
+    store = await SqliteStore.create(tmp_path / "doc.sqlite3", NewFile("doc", 1, SECRET))
+    await store.commit(batch(Effects(update(1, 1), "Ann", rows=(changed(1),))))
+    twice = batch(Effects(update(2, 2), "Ann", rows=(changed(2),)), Effects(update(1), "Ann"))
+    with pytest.raises(NotCommittedError):
+        await store.commit(twice)
+    await store.commit(batch(Effects(update(2, 2), "Ann", rows=(changed(2, "b"),))))
+    loaded = await store.load()
+    assert loaded.updates == (update(1, 1), update(2, 2))
+    assert loaded.rows == (changed(1), changed(2, "b"))
+    await store.close()
+
+
+async def test_a_second_owner_is_refused_while_the_first_has_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "doc.sqlite3"
+    store = await SqliteStore.create(path, NewFile("doc", 1, SECRET))
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        sqlite3.connect(path, timeout=0).execute("SELECT * FROM meta")
+    await store.close()
+
+
+async def test_a_lower_epoch_is_refused_and_told_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "doc.sqlite3"
+    store = await SqliteStore.create(path, NewFile("doc", 7, SECRET))
+    await store.close()
+    with pytest.raises(StaleEpochError) as refused:
+        await SqliteStore.open(path, epoch=6)
+    assert refused.value.args[0] == 7
+    await (await SqliteStore.open(path, epoch=7)).close()
+
+
+async def test_a_missing_file_is_not_a_new_document(tmp_path: Path) -> None:
+    with pytest.raises(StorageUnavailable):
+        await SqliteStore.open(tmp_path / "none.sqlite3", epoch=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_newer_schema_is_refused_and_not_retryable(tmp_path: Path) -> None:
+    path = tmp_path / "doc.sqlite3"
+    await (await SqliteStore.create(path, NewFile("doc", 1, SECRET))).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(StorageUnavailable) as refused:
+        await SqliteStore.open(path, epoch=1)
+    assert refused.value.as_dict()["retryable"] is False
+
+
+async def test_a_document_with_history_is_never_seeded_again(tmp_path: Path) -> None:
+    path = tmp_path / "doc.sqlite3"
+    store = await SqliteStore.create(path, NewFile("doc", 1, SECRET))
+    await store.close()
+    store = await SqliteStore.create(path, NewFile("doc", 1, SECRET))  # half made: taken over
+    await store.commit(batch(Effects(update(1), "Ann")))
+    await store.close()
+    with pytest.raises(StorageUnavailable):
+        await SqliteStore.create(path, NewFile("doc", 2, SECRET))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE updates SET data = x'00' WHERE seq = 2",
+        "UPDATE updates SET splice = x'00' WHERE seq = 2",
+        "UPDATE checkpoints SET data = x'00'",
+        "UPDATE checkpoints SET block_index = x'00'",
+        "DELETE FROM updates WHERE seq = 2",
+        "DELETE FROM updates WHERE seq = 3",
+    ],
+)
+async def test_damage_is_found_at_load_and_nothing_is_written(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "doc.sqlite3"
+    store = await SqliteStore.create(path, NewFile("doc", 1, SECRET))
+    first = batch(Effects(update(1), "Ann"))
+    first.checkpoint = Checkpoint(1, 1001, b"state", b"index")
+    await store.commit(first)
+    await store.commit(batch(Effects(update(2), "Ann"), Effects(update(3), "Ann")))
+    await store.close()
+    with sqlite3.connect(path) as db:
+        db.execute(damage)
+    db.close()
+    before = path.read_bytes()
+    store = await SqliteStore.open(path, epoch=1)
+    with pytest.raises(DocumentCorrupt):
+        await store.load()
+    await store.close()
+    assert path.read_bytes() == before
