@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from bisect import bisect_right
 from typing import Final
 
 NONCE_BYTES: Final = 4  # 8 hex digits: guessed once in 4 x 10^9 reads
@@ -50,15 +51,18 @@ def unframe(text: str) -> str:
 
 def _pairs(marks: dict[int, re.Match[str]]) -> set[int]:
     """The lines of the outermost pairs."""
+    ends: dict[str, list[int]] = {}
+    for at, mark in marks.items():
+        if mark[2]:
+            ends.setdefault(mark[2], []).append(at)
     gone: set[int] = set()
     inside = -1
     for at, mark in marks.items():
-        if at <= inside or mark[1] is None:
-            continue
-        end = next((e for e, other in marks.items() if e > at and other[2] == mark[1]), None)
-        if end is not None:
-            gone |= {at, end}
-            inside = end
+        closing = ends.get(mark[1], []) if mark[1] and at > inside else []
+        first = bisect_right(closing, at)
+        if first < len(closing):
+            inside = closing[first]
+            gone |= {at, inside}
     return gone
 
 

@@ -13,6 +13,11 @@ from shared.protocol import Caller
 class LinkPort(Protocol):
     """The gateway's connection to one active document, as far as waiting readers need it."""
 
+    @property
+    def change_seq(self) -> int:
+        """The highest change number this gateway has been told of."""
+        ...
+
     async def wait_beyond(
         self, change_seq: int, seconds: float, ignore_principal: str | None = None, /
     ) -> bool:

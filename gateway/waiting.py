@@ -1,0 +1,102 @@
+"""A waiting read_changes: held here, woken by the document's commit notices over the link.
+
+It costs the document nothing until there is something to read, and is read once when what changed
+has been quiet for a while: an agent that follows somebody typing gets one answer a pause.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from gateway.ports import RouterPort
+from shared.cursor import FLAG_BITS, TAG_BITS
+from shared.limits import MAX_WAKES
+from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult
+
+
+class ChangesWait:
+    """One call of read_changes that may wait.
+
+    Args:
+        router: The road to the document.
+        ref: The document's id or slug.
+        caller: Who asks.
+        request: What is asked; the same every time it is read.
+        now: Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        router: RouterPort,
+        ref: str,
+        caller: Caller,
+        request: ReadChangesRequest,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._router = router
+        self._ref = ref
+        self._caller = caller
+        self._request = request
+        self._now = now
+        self._ignored = caller.principal if request.exclude_self else None
+
+    async def answer(self, wait_s: float, settle_s: float) -> ReadChangesResult:
+        """The changes, at once when `wait_s` is 0.
+
+        Otherwise: wait until there are some, then until nothing has come for `settle_s` seconds,
+        `wait_s` seconds in all at most. An answer that is truncated or cut does not wait.
+
+        Raises:
+            DocactorError: as reading does.
+        """
+        deadline = self._now() + wait_s
+        result = await self._read()
+        if wait_s <= 0 or _is_final(result):
+            return result
+        if _has_changes(result):
+            moved = await self._settle(_seq(result), settle_s, deadline)
+            return await self._read() if moved else result
+        for _ in range(MAX_WAKES):
+            if not await self._wait(_seq(result), deadline - self._now()):
+                return result
+            await self._settle(_seq(result), settle_s, deadline)
+            result = await self._read()
+            if _has_changes(result) or _is_final(result):
+                return result
+        return result
+
+    async def _read(self) -> ReadChangesResult:
+        result: ReadChangesResult = await self._router.call(
+            self._ref, "read_changes", self._caller, self._request
+        )
+        return result
+
+    async def _wait(self, seq: int, seconds: float) -> bool:
+        if seconds <= 0:
+            return False
+        link = await self._router.link(self._ref)
+        return await link.wait_beyond(seq, seconds, self._ignored)
+
+    async def _settle(self, seq: int, settle_s: float, deadline: float) -> bool:
+        """Wait for `settle_s` seconds of quiet; whether anything came beyond `seq`."""
+        link = await self._router.link(self._ref)
+        head = max(seq, link.change_seq)
+        while (left := min(settle_s, deadline - self._now())) > 0:
+            if not await link.wait_beyond(head, left):
+                break
+            head = max(head + 1, link.change_seq)
+        return head > seq
+
+
+def _is_final(result: ReadChangesResult) -> bool:
+    return result.truncated or result.more
+
+
+def _has_changes(result: ReadChangesResult) -> bool:
+    return bool(result.blocks or result.removed)
+
+
+def _seq(result: ReadChangesResult) -> int:
+    """The number of the last change the answer tells of: notices count by it."""
+    return result.cursor >> (FLAG_BITS + TAG_BITS)
