@@ -122,8 +122,13 @@ def encode_frame(kind: Kind, *parts: bytes) -> bytes:
     return b"".join((_HEADER.pack(1 + sum(map(len, parts)), kind), *parts))
 
 
+def pack(value: msgspec.Struct) -> bytes:
+    """A struct as the payload of a frame."""
+    return msgspec.msgpack.encode(value)
+
+
 def encode_control(kind: Kind, value: msgspec.Struct) -> bytes:
-    return encode_frame(kind, msgspec.msgpack.encode(value))
+    return encode_frame(kind, pack(value))
 
 
 def encode_session(kind: Kind, session: int, *parts: bytes) -> bytes:

@@ -26,6 +26,7 @@ DEFAULT_LIST: Final = 50
 MIN_CHANGE_ROWS: Final = 5_000  # rows kept before the floor rises: max(this, 3 x blocks)
 CHANGE_ROWS_PER_BLOCK: Final = 3
 REMEMBER_REMOVED_MS: Final = 10 * 60 * 1000  # how long a removed block's id waits for its words
+MAX_REMEMBERED: Final = 20_000  # removed blocks kept in mind; a whole document cut and put back
 MAX_WORDS_CHARS: Final = 2_000  # characters of a block's words kept for likeness
 
 # --- patch -------------------------------------------------------------------------------------
@@ -71,6 +72,8 @@ LINK_TURN_FRAMES: Final = 64  # frames handled per turn of the loop, so that cal
 LINK_HELLO_BYTES: Final = 4096  # first frame of a link, from somebody not known yet
 LINK_HELLO_S: Final = 5.0  # seconds for it to come
 LINK_CONNECT_S: Final = 5.0
+LINK_CLOSE_S: Final = 1.0  # seconds a link gets to take what it was already sent
+LINK_RETRY_S: Final = 0.002  # seconds until a held link looks again
 LINK_PING_S: Final = 2.0
 LINK_DEAD_S: Final = 6.0  # a dead machine sends no end of file
 SOCKET_MESSAGE_BYTES: Final = MAX_STEP2_BYTES + 64  # largest websocket message, with its header

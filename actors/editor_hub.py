@@ -1,0 +1,481 @@
+"""The editors of one document: their sessions, what they send and what they are told, in order.
+
+The hub lives on the actor's loop beside the document. Links hand it frames; it applies updates
+through the document's port and sends what is on disk, and only that:
+
+    frame in        done now                      sent when the batch open now is on disk
+    STEP1           the step 2 is computed        STEP2
+    UPDATE          applied                       ACK; BROADCAST to every link, once per batch
+    AWARENESS       states taken                  AWARENESS to every link, its sender included
+
+So nobody is shown text that could still be lost, and a caret never comes before its text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, Protocol
+
+from shared import close_codes
+from shared.awareness import AwarenessRoom
+from shared.errors import DocactorError
+from shared.frames import (
+    EVERYBODY,
+    Ack,
+    Frame,
+    Kick,
+    Kind,
+    Notice,
+    Open,
+    UpdateKind,
+    Welcome,
+    decode_control,
+    encode_ack,
+    encode_control,
+    encode_frame,
+    encode_session,
+    pack,
+    split_session,
+)
+from shared.lib0 import MalformedMessage, var_uint
+from shared.limits import (
+    MAX_AWARENESS_ENTRIES,
+    MAX_SESSIONS_PER_DOCUMENT,
+    MAX_STEP2_REQUESTS,
+)
+from shared.protocol import Caller
+from shared.read_only import adds_nothing
+from shared.y_protocol import (
+    EMPTY_STATE_VECTOR,
+    AwarenessEntry,
+    decode_awareness,
+    encode_awareness,
+)
+
+Verdict = Literal["applied", "unchanged", "gap", "refused"]
+
+
+class ApplyOutcome(Protocol):
+    """What became of an update; `reason` is set when it was refused."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class Committed(Protocol):
+    """A batch that is on disk: its updates merged, and the head of the change log after it."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def update(self) -> bytes: ...
+    @property
+    def change_seq(self) -> int: ...
+    @property
+    def principals(self) -> frozenset[str]: ...
+
+
+class DocumentPort(Protocol):
+    """What the hub needs of a document. All but `updates_since` answer at once."""
+
+    @property
+    def backlogged(self) -> bool:
+        """Whether batches are waiting to be written: links stop reading."""
+
+    @property
+    def seq(self) -> int:
+        """The last batch on disk."""
+
+    @property
+    def change_seq(self) -> int:
+        """The head of the change log on disk."""
+
+    def state_vector(self) -> bytes: ...
+
+    def diff(self, state_vector: bytes) -> bytes:
+        """What a peer at `state_vector` lacks now. Raises ValueError when it is not one."""
+
+    def apply(self, update: bytes, caller: Caller) -> ApplyOutcome: ...
+
+    def after_commit(self, callback: Callable[[DocactorError | None], None]) -> None:
+        """Calls back when all that is visible now is on disk, at once when it is; in order.
+
+        With an error when that batch failed.
+        """
+
+    def subscribe(self, on_commit: Callable[[Committed], None]) -> None:
+        """Calls once per batch, before the `after_commit` callbacks of that batch."""
+
+    async def updates_since(self, seq: int) -> bytes | None:
+        """The updates of all batches after `seq`, merged; None when they are merged away."""
+
+
+class Peer(Protocol):
+    """A link, as the hub sees it. `send` never waits; a link that is gone drops what it gets."""
+
+    def send(self, frame: bytes) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Session:
+    link: _Link
+    number: int
+    caller: Caller
+    read_only: bool
+    acks: bool
+    awaiting: bool = True  # our step 1 is out and not answered
+    asked: int = 0  # step 1s sent because something was missing
+    barred: str | None = None  # why document frames are refused until a fresh handshake
+    owed: bytes | None = None  # state vector of a step 1 whose answer failed to commit
+    open: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class _Link:
+    peer: Peer
+    sessions: dict[int, _Session] = field(default_factory=dict)
+    held: list[bytes] | None = None  # frames waiting for what the gateway missed
+    waiting: bool = False
+
+    def send(self, frame: bytes) -> None:
+        if self.held is None:
+            self.peer.send(frame)
+        else:
+            self.held.append(frame)
+
+
+class EditorHub:
+    """All sessions of one document, over all links. Everything runs on the document's loop."""
+
+    def __init__(self, document: DocumentPort) -> None:
+        self._document = document
+        self._links: dict[Peer, _Link] = {}
+        self._room: AwarenessRoom[_Session] = AwarenessRoom()
+        self._presence: dict[int, AwarenessEntry] | None = None  # changes waiting for a commit
+        self._change_seq = document.change_seq
+        self._sessions = 0
+        self._handlers: dict[int, Callable[[_Link, bytes], None]] = {
+            Kind.OPEN: self._open,
+            Kind.SHUT: self._shut,
+            Kind.STEP1: self._step1,
+            Kind.UPDATE: self._update,
+            Kind.AWARENESS: self._awareness,
+            Kind.QUERY_AWARENESS: self._query_awareness,
+            Kind.WAITING: self._waiting,
+        }
+        document.subscribe(self._committed)
+
+    @property
+    def sessions(self) -> int:
+        """Sessions open now."""
+        return self._sessions
+
+    @property
+    def waiting(self) -> bool:
+        """Whether calls at some gateway wait for a change of this document."""
+        return any(link.waiting for link in self._links.values())
+
+    @property
+    def backlogged(self) -> bool:
+        """Whether links should read no further for now."""
+        return self._document.backlogged
+
+    def when_ready(self, callback: Callable[[], None]) -> None:
+        """Calls back once what is waiting now is written, for a link that stopped reading."""
+        self._document.after_commit(lambda _error: callback())
+
+    # --- links -----------------------------------------------------------------------------
+
+    def join(self, peer: Peer, last_seq: int | None) -> bool:
+        """Takes a link whose hello was right; frames may be handed in from now on.
+
+        Returns:
+            Whether the gateway missed batches: `catch_up` must then be awaited, and what is sent
+            to this link waits for it.
+        """
+        document = self._document
+        missed = last_seq is not None and last_seq != document.seq
+        self._links[peer] = _Link(peer, held=[] if missed else None)
+        peer.send(encode_control(Kind.WELCOME, Welcome(document.seq, document.change_seq)))
+        return missed
+
+    async def catch_up(self, peer: Peer, last_seq: int) -> None:
+        """Sends a link the batches after `last_seq`, then what was held back for it.
+
+        Raises:
+            DocactorError: The document cannot be read now; the link is of no use.
+        """
+        head = self._document.seq
+        missing = await self._document.updates_since(last_seq) if last_seq <= head else None
+        if missing is None:
+            head, missing = await self._whole()
+        link = self._links.get(peer)
+        if link is None or link.held is None:
+            return
+        held, link.held = link.held, None
+        link.send(encode_frame(Kind.BROADCAST, var_uint(head), missing))
+        for frame in held:
+            link.send(frame)
+
+    async def _whole(self) -> tuple[int, bytes]:
+        """The whole document as one update, once it is on disk, and a batch it surely holds."""
+        done: asyncio.Future[DocactorError | None] = asyncio.get_running_loop().create_future()
+        head, update = self._document.seq, self._document.diff(EMPTY_STATE_VECTOR)
+
+        def release(error: DocactorError | None) -> None:
+            if not done.done():
+                done.set_result(error)
+
+        self._document.after_commit(release)
+        error = await done
+        if error is not None:
+            raise error
+        return head, update
+
+    def leave(self, peer: Peer) -> None:
+        """A link is gone, and its sessions with it."""
+        link = self._links.pop(peer, None)
+        if link is not None:
+            self._end(link.sessions.values())
+            link.sessions.clear()
+
+    def receive(self, peer: Peer, frame: Frame) -> None:
+        """Does what a frame says.
+
+        Raises:
+            MalformedMessage: The frame is none that a gateway sends.
+        """
+        handler = self._handlers.get(frame.kind)
+        link = self._links.get(peer)
+        if handler is None or link is None:
+            raise MalformedMessage(f"frame of kind {frame.kind} at this point")
+        handler(link, frame.payload)
+
+    def fail(self, peer: Peer, frame: Frame) -> None:
+        """Ends the session a frame is about, after that frame ran into a fault of ours."""
+        link = self._links.get(peer)
+        session = link.sessions.get(split_session(frame.payload)[0]) if link is not None else None
+        if session is not None:
+            self._kick(session, close_codes.FAILED, "internal error")
+
+    def resync(self) -> None:
+        """The document was loaded afresh, or takes writes again: every session is asked anew."""
+        for link in self._links.values():
+            for session in tuple(link.sessions.values()):
+                session.asked = 0
+                session.barred = None
+                owed, session.owed = session.owed, None
+                if owed is not None:
+                    self._answer_step1(session, owed)
+                self._ask(session)
+
+    # --- sessions --------------------------------------------------------------------------
+
+    def _open(self, link: _Link, payload: bytes) -> None:
+        number, body = split_session(payload)
+        if number == EVERYBODY or number in link.sessions:
+            raise MalformedMessage(f"session {number} cannot be opened")
+        if self._sessions >= MAX_SESSIONS_PER_DOCUMENT:
+            reason = f"a document takes {MAX_SESSIONS_PER_DOCUMENT} editors"
+            link.send(_kick(number, close_codes.TRY_AGAIN, reason))
+            return
+        opened = decode_control(body, Open)
+        session = _Session(link, number, opened.caller, opened.read_only, opened.acks)
+        link.sessions[number] = session
+        self._sessions += 1
+        self._ask(session)
+        self._tell_who_is_present(session)
+
+    def _shut(self, link: _Link, payload: bytes) -> None:
+        session = link.sessions.pop(split_session(payload)[0], None)
+        if session is not None:
+            self._end((session,))
+
+    def _end(self, sessions: Iterable[_Session]) -> None:
+        gone: list[AwarenessEntry] = []
+        for session in sessions:
+            session.open = False
+            self._sessions -= 1
+            gone += self._room.leave(session)
+        self._announce(gone)
+
+    def _kick(self, session: _Session, code: int, reason: str) -> None:
+        session.link.sessions.pop(session.number, None)
+        session.link.send(_kick(session.number, code, reason))
+        self._end((session,))
+
+    # --- the document's frames ---------------------------------------------------------------
+
+    def _ask(self, session: _Session) -> None:
+        session.awaiting = True
+        vector = self._document.state_vector()
+        session.link.send(encode_session(Kind.STEP1, session.number, vector))
+
+    def _ask_again(self, session: _Session) -> None:
+        """What came builds on something missing; one step 1 at a time asks for it."""
+        if session.awaiting:
+            return
+        session.asked += 1
+        if session.asked > MAX_STEP2_REQUESTS:
+            self._kick(session, close_codes.TRY_AGAIN, "updates build on others that never came")
+        else:
+            self._ask(session)
+
+    def _step1(self, link: _Link, payload: bytes) -> None:
+        number, vector = split_session(payload)
+        session = link.sessions.get(number)
+        if session is None:
+            return
+        if session.barred is not None:
+            session.barred = None
+            self._ask(session)
+        self._answer_step1(session, vector)
+
+    def _answer_step1(self, session: _Session, vector: bytes) -> None:
+        try:
+            update = self._document.diff(vector)
+        except ValueError:
+            self._kick(session, close_codes.MALFORMED, "not a state vector")
+            return
+
+        def release(error: DocactorError | None) -> None:
+            if error is not None:
+                session.owed = vector
+            elif session.open:
+                session.link.send(encode_session(Kind.STEP2, session.number, update))
+
+        self._document.after_commit(release)
+
+    def _update(self, link: _Link, payload: bytes) -> None:
+        number, body = split_session(payload)
+        if not body:
+            raise MalformedMessage("an update frame without its kind")
+        session = link.sessions.get(number)
+        if session is None:
+            return
+        step2 = body[0] == UpdateKind.STEP_2
+        if step2:
+            session.awaiting = False
+        if session.barred is not None:
+            self._acknowledge(session, Ack.REFUSED, session.barred)
+            return
+        verdict, reason = self._apply(session, body[1:])
+        if verdict == "refused":
+            session.barred = reason
+            self._acknowledge(session, Ack.REFUSED, reason)
+        elif verdict == "gap":
+            self._acknowledge(session, Ack.ASKED_AGAIN, "")
+            self._ask_again(session)
+        else:
+            if verdict == "applied":
+                self._presence = None  # presence from now on may point into what was just applied
+            if step2:
+                session.asked = 0
+            self._acknowledge(session, Ack.SAVED, "")
+
+    def _apply(self, session: _Session, update: bytes) -> tuple[Verdict, str]:
+        if not session.read_only:
+            outcome = self._document.apply(update, session.caller)
+            return outcome.verdict, outcome.reason
+        vector = self._document.state_vector()
+        try:
+            nothing = adds_nothing(update, vector, self._document.diff(vector))
+        except ValueError:
+            nothing = False
+        return ("unchanged", "") if nothing else ("refused", "you may read this document only")
+
+    def _acknowledge(self, session: _Session, ack: Ack, reason: str) -> None:
+        if not session.acks and ack is not Ack.REFUSED:
+            return
+
+        def release(error: DocactorError | None) -> None:
+            told = Ack.ASKED_AGAIN if error is not None and ack is Ack.SAVED else ack
+            if session.open:
+                session.link.send(encode_ack(session.number, told, reason))
+
+        self._document.after_commit(release)
+
+    def _committed(self, batch: Committed) -> None:
+        broadcast = notice = None
+        if batch.update:
+            broadcast = encode_frame(Kind.BROADCAST, var_uint(batch.seq), batch.update)
+        if batch.change_seq > self._change_seq:
+            self._change_seq = batch.change_seq
+            notice = encode_control(Kind.NOTICE, Notice(batch.change_seq, batch.principals))
+        for link in self._links.values():
+            if broadcast is not None and link.sessions:
+                link.send(broadcast)
+            if notice is not None:
+                link.send(notice)
+
+    # --- presence --------------------------------------------------------------------------
+
+    def _awareness(self, link: _Link, payload: bytes) -> None:
+        number, update = split_session(payload)
+        session = link.sessions.get(number)
+        if session is None:
+            return
+        try:
+            entries = decode_awareness(update, MAX_AWARENESS_ENTRIES)
+        except MalformedMessage as error:
+            self._kick(session, close_codes.MALFORMED, str(error))
+            return
+        change = self._room.apply(session, entries)
+        self._announce(change.accepted)
+        if change.corrections:
+            corrected = encode_awareness(change.corrections)
+            link.send(encode_session(Kind.AWARENESS, number, corrected))
+
+    def _announce(self, entries: Iterable[AwarenessEntry]) -> None:
+        """Tells everybody, once all that was applied before is on disk, or has failed.
+
+        Changes between two updates go out together; of one client only the last.
+        """
+        changed = {entry.client: entry for entry in entries}
+        if not changed:
+            return
+        if self._presence is not None:
+            self._presence |= changed
+            return
+        self._presence = changed
+        self._document.after_commit(partial(self._send_presence, changed))
+
+    def _send_presence(
+        self, changed: dict[int, AwarenessEntry], _error: DocactorError | None
+    ) -> None:
+        if self._presence is changed:
+            self._presence = None
+        update = encode_awareness(tuple(changed.values()))
+        frame = encode_session(Kind.AWARENESS, EVERYBODY, update)
+        for link in self._links.values():
+            if link.sessions:
+                link.send(frame)
+
+    def _query_awareness(self, link: _Link, payload: bytes) -> None:
+        session = link.sessions.get(split_session(payload)[0])
+        if session is not None:
+            self._tell_who_is_present(session)
+
+    def _tell_who_is_present(self, session: _Session) -> None:
+        others = self._room.others(session)
+        if not others:
+            return
+        frame = encode_session(Kind.AWARENESS, session.number, encode_awareness(others))
+
+        def release(_error: DocactorError | None) -> None:
+            if session.open:
+                session.link.send(frame)
+
+        self._document.after_commit(release)
+
+    def _waiting(self, link: _Link, payload: bytes) -> None:
+        link.waiting = payload != b"\x00"
+
+
+def _kick(number: int, code: int, reason: str) -> bytes:
+    return encode_session(Kind.KICK, number, pack(Kick(code, reason)))
