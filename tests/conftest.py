@@ -38,3 +38,9 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
     seed = f"{getattr(request.config.option, _OPTION)}:{request.node.nodeid}"
     print(f"random numbers from seed {seed!r}")  # noqa: T201  pytest shows it when the test fails
     return random.Random(seed)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Async tests run on the loop that Ray's actors and uvicorn have."""
+    return "asyncio"

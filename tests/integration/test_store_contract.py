@@ -20,11 +20,6 @@ SECRET = b"s" * 16
 Reopen = Callable[[], Awaitable[DocumentStore]]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture(params=["sqlite", "memory"])
 def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Reopen:
     """Opens the same document's store each time; whoever had it has closed it."""
@@ -158,7 +153,7 @@ async def test_a_lower_epoch_is_refused_and_told_the_files(tmp_path: Path) -> No
 async def test_a_missing_file_is_not_a_new_document(tmp_path: Path) -> None:
     with pytest.raises(StorageUnavailable):
         await SqliteStore.open(tmp_path / "none.sqlite3", epoch=1)
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "none.sqlite3").exists()
 
 
 async def test_a_newer_schema_is_refused_and_not_retryable(tmp_path: Path) -> None:

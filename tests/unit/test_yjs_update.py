@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
@@ -52,7 +53,7 @@ def typed_history(rng: random.Random, steps: int = 40) -> list[bytes]:
             other[f"k{step}"] = rng.choice([1, -(2**40), 0.1, b"bin", "s", [1, {"x": []}], None])
         else:
             other[f"t{step}"] = rng.choice([Text("x"), Array([1, b"2"]), Map({"a": 1}), Doc()])
-    doc.unobserve(subscription) if hasattr(doc, "unobserve") else subscription.drop()
+    subscription.drop()
     return sent
 
 
@@ -124,10 +125,8 @@ def test_deleting_what_nobody_has_yet_is_left_over() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for read in (lambda: has_gap(data, {}), lambda: leaves_over(data, {})):
-        try:
+        with contextlib.suppress(MalformedUpdateError):
             assert read() in (True, False)
-        except MalformedUpdateError:
-            pass
 
 
 def test_a_truncated_update_is_refused_or_still_no_gap() -> None:
