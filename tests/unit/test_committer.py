@@ -128,12 +128,13 @@ async def test_batches_close_at_their_limit_and_the_backlog_shows() -> None:
     committer = Committer(store)
     for _ in range(MAX_BATCH_UPDATES):
         committer.add(writer.edit())
-    assert not committer.backlogged
+    backlog = [committer.backlogged]
     committer.add(writer.edit())
-    assert committer.backlogged
+    backlog.append(committer.backlogged)
     await during(committer, committer.settled)
+    backlog.append(committer.backlogged)
+    assert backlog == [False, True, False]
     assert store.commits == 2
-    assert not committer.backlogged
 
 
 async def test_rows_superseded_within_their_own_batch_are_never_stored() -> None:
