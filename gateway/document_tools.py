@@ -54,7 +54,7 @@ class DocumentTools:
         """
         caller = self._context.caller("read")
         rows: DocumentRows = await self._context.router.directory(
-            "list_documents", caller, query, limit or DEFAULT_LIST, before
+            "list_documents", caller, query or "", limit or DEFAULT_LIST, before
         )
         page = DocumentPage(
             tuple(self._context.summary(row, caller) for row in rows.rows),

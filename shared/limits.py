@@ -115,6 +115,7 @@ NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times
 # --- gateway -----------------------------------------------------------------------------------
 TOKEN_CACHE_S: Final = 1.0  # seconds a gateway trusts what it was told of a token
 MAX_CACHED_TOKENS: Final = 10_000
+READY_S: Final = 2.0  # seconds the Directory has to say that it is there
 MAX_LISTED_ANCHORS: Final = 50  # anchors in the text of a tool result; all are in its data
 PARSE_INLINE_CHARS: Final = (
     20_000  # Markdown parsed on the loop (about 20 ms); more goes to a thread

@@ -1,0 +1,81 @@
+"""The ASGI application: MCP, editors, REST and health behind one door."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastmcp.server.auth.middleware import RequireAuthMiddleware
+from fastmcp.server.http import StarletteWithLifespan, StreamableHTTPASGIApp
+from mcp.server.transport_security import RequestBodyLimitMiddleware
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route, WebSocketRoute
+
+from gateway.auth import Authenticator
+from gateway.cancel import CancelOnDisconnect
+from gateway.editor_socket import editor_socket
+from gateway.origins import OriginGuard
+from gateway.ports import RouterPort
+from gateway.rest import Rest
+from gateway.settings import Settings
+from gateway.tool_context import ToolContext
+from gateway.tools import mcp_server
+from shared.limits import MAX_BODY_BYTES
+
+MCP_PATH = "/mcp"
+
+
+def create_app(settings: Settings, router: RouterPort) -> Starlette:
+    """The application over a router.
+
+    `app.state` holds `settings`, `router` and `authenticator` for endpoints that are functions.
+    """
+    authenticator = Authenticator(router, no_auth=settings.no_auth)
+    context = ToolContext(router, settings.base_url, no_auth=settings.no_auth)
+    mcp = mcp_server(context, authenticator).http_app(
+        path=MCP_PATH, stateless_http=True, json_response=True
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with mcp.lifespan(app):
+            _take_long_bodies(mcp)
+            yield
+
+    app = Starlette(
+        routes=[
+            *Rest(context, authenticator).routes(),
+            WebSocketRoute("/collab/{doc:path}", editor_socket),
+            Mount("/", mcp),
+        ],
+        middleware=[Middleware(OriginGuard, settings), Middleware(CancelOnDisconnect)],
+        lifespan=lifespan,
+    )
+    app.state.settings = settings
+    app.state.router = router
+    app.state.authenticator = authenticator
+    return app
+
+
+def _take_long_bodies(mcp: StarletteWithLifespan) -> None:
+    """Put our body limit in the place of the SDK's 4 MiB, which no setting reaches.
+
+    `CancelOnDisconnect` has counted the body already; a write of 1,000,000 characters may have
+    more than the SDK takes.
+    """
+    for route in mcp.routes:
+        if not isinstance(route, Route) or route.path != MCP_PATH:
+            continue
+        endpoint = route.endpoint
+        if isinstance(endpoint, RequireAuthMiddleware):
+            endpoint = endpoint.app
+        assert isinstance(endpoint, StreamableHTTPASGIApp)
+        manager = endpoint.session_manager
+        assert manager is not None, "its lifespan has been entered"
+        manager.asgi_app = RequestBodyLimitMiddleware(
+            manager._handle_request,  # noqa: SLF001  the SDK offers no other way to its own limit
+            MAX_BODY_BYTES,
+        )
+        return
+    raise AssertionError("no MCP route")
