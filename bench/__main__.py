@@ -1,0 +1,168 @@
+"""docactor and its peers at the same work, in turn, in one run: `python -m bench [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench import machine, results
+from bench.agent_calls import FollowCost, follow
+from bench.editing import Measured, Work, run
+from bench.processes import idle_cpu_per_second
+from bench.results import Results, Row, alone, compared
+from bench.servers import ROOT, Server, docactor, hocuspocus, noop_mcp
+
+PER_DELIVERIES: Final = 10_000
+# What the ratio to the peer may be at most: (p50, p99, CPU seconds).
+BARS: Final = {"P1": (0.8, 0.8, 1.0), "P3": (2.0, 1.5, 1.5)}
+FOLLOW_BARS_MS: Final = (2.5, 3.5)  # nothing changed, one block changed
+STORED_AFTER_S: Final = 2.5  # Hocuspocus stores 2 s after the last edit: that is work, not idling
+
+
+class Plan(NamedTuple):
+    """How much of everything one run does."""
+
+    rounds: int
+    works: tuple[Work, ...]
+    agent_calls: int
+    idle_s: float
+
+
+FULL: Final = Plan(
+    rounds=3,
+    works=(Work("P1", 1, 50, 100, 15.0, 2), Work("P3", 50, 4, 500, 20.0)),
+    agent_calls=300,
+    idle_s=5.0,
+)
+QUICK: Final = Plan(
+    rounds=2,
+    works=(Work("P1", 1, 50, 100, 4.0, 2), Work("P3", 50, 4, 500, 5.0)),
+    agent_calls=60,
+    idle_s=2.0,
+)
+
+
+class Side(NamedTuple):
+    """What one server did in one round, by work."""
+
+    edited: Mapping[str, Measured]
+    idle_cpu: Mapping[str, float]
+    followed: FollowCost | None
+
+
+def measure(server: Server, plan: Plan, folder: Path) -> Side:
+    """Every work of the plan on a server just started."""
+    edited, idle = {}, {}
+    for work in plan.works:
+        edited[work.id] = run(work, server)
+        time.sleep(STORED_AFTER_S)
+        idle[work.id] = idle_cpu_per_second(server.process, plan.idle_s)
+        print(f"  {server.name} {work.id}: {edited[work.id]}")
+    followed = None
+    if server.mcp and plan.agent_calls:
+        with noop_mcp(folder) as address:
+            followed = follow(server, address, plan.agent_calls)
+        print(f"  {server.name} P6: {followed}")
+    return Side(edited, idle, followed)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder on the disk the project is on: where /tmp is memory, an fsync would be free."""
+    parent = ROOT / "build"
+    parent.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def rounds(plan: Plan) -> tuple[list[Side], list[Side]]:
+    """Ours, the peer, ours, the peer: a server runs only while it is measured."""
+    ours, peers = [], []
+    for number in range(plan.rounds):
+        print(f"round {number + 1} of {plan.rounds}")
+        with _scratch() as folder, docactor(folder) as server:
+            ours.append(measure(server, plan, folder))
+        with _scratch() as folder, hocuspocus(folder) as server:
+            peers.append(measure(server, plan, folder))
+    return ours, peers
+
+
+def rows(plan: Plan, ours: Sequence[Side], peers: Sequence[Side]) -> list[Row]:
+    """Medians over the rounds."""
+    editing = [row for work in plan.works for row in _editing_rows(work.id, ours, peers)]
+    cpu = [row for work in plan.works for row in _cpu_rows(work.id, ours, peers)]
+    return editing + cpu + _follow_rows(ours)
+
+
+def _editing_rows(work: str, ours: Sequence[Side], peers: Sequence[Side]) -> Iterator[Row]:
+    bars = {"p50_ms": BARS[work][0], "p99_ms": BARS[work][1]}
+    for figure in ("p50_ms", "p99_ms", "first_sync_ms", "generator_cpu"):
+        mine, theirs = (_median(sides, work, figure) for sides in (ours, peers))
+        yield compared(work, figure, mine, theirs, bars.get(figure))
+
+
+def _median(sides: Sequence[Side], work: str, figure: str) -> float:
+    figures: list[float] = [getattr(side.edited[work], figure) for side in sides]
+    return statistics.median(figures)
+
+
+def _cpu_rows(work: str, ours: Sequence[Side], peers: Sequence[Side]) -> Iterator[Row]:
+    """CPU per delivery. What the processes use when nobody types stands beside, not inside."""
+    mine, theirs = (
+        statistics.median(_busy_cpu(side, work) for side in sides) for sides in (ours, peers)
+    )
+    yield compared("P4", f"{work}_cpu_s_per_{PER_DELIVERIES}", mine, theirs, BARS[work][2])
+    idle = (statistics.median(side.idle_cpu[work] for side in sides) for sides in (ours, peers))
+    yield compared("P4", f"{work}_idle_cores", *idle)
+
+
+def _busy_cpu(side: Side, work: str) -> float:
+    measured = side.edited[work]
+    spent = measured.cpu_s - side.idle_cpu[work] * measured.seconds
+    return spent / measured.deliveries * PER_DELIVERIES
+
+
+def _follow_rows(ours: Sequence[Side]) -> list[Row]:
+    costs = [side.followed for side in ours if side.followed is not None]
+    if not costs:
+        return []
+    nothing = statistics.median(cost.nothing_changed_ms - cost.noop_ms for cost in costs)
+    changed = statistics.median(cost.one_changed_ms - cost.noop_ms for cost in costs)
+    return [
+        alone("P6", "nothing_changed_above_noop_p50_ms", nothing, FOLLOW_BARS_MS[0]),
+        alone("P6", "one_changed_above_noop_p50_ms", changed, FOLLOW_BARS_MS[1]),
+        alone("P6", "noop_p50_ms", statistics.median(cost.noop_ms for cost in costs)),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="under 3 minutes, noisier")
+    parser.add_argument("--only", help="works to run, as P1,P3,P6; nothing is written then")
+    asked = parser.parse_args()
+    plan = QUICK if asked.quick else FULL
+    only = set(asked.only.split(",")) if asked.only else None
+    if only is not None:
+        works = tuple(work for work in plan.works if work.id in only)
+        plan = plan._replace(works=works, agent_calls=plan.agent_calls if "P6" in only else 0)
+    with _scratch() as folder:
+        found = Results(machine.describe(folder), machine.versions(), [])
+    found.rows.extend(rows(plan, *rounds(plan)))
+    print(results.table(found))
+    if only is None:
+        for path in results.write(found, "quick" if asked.quick else "latest"):
+            print(f"written: {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

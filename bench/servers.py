@@ -1,0 +1,105 @@
+"""The servers measured, each behind the same few attributes."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import httpx
+import psutil
+
+from bench.processes import free_port, is_listening, running, wait_until
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+NPM: Final = ROOT / "bench" / "npm"
+DOCACTOR: Final = Path(sys.executable).parent / "docactor"
+
+Wire = Literal["y", "hocuspocus"]
+
+
+class Server(NamedTuple):
+    """A running server.
+
+    Attributes:
+        process: The top of its process tree.
+        url: Where its editors connect.
+        create: Makes a document out of Markdown and returns its name in the editors' addresses.
+        token: What an editor or agent shows; empty where none is needed.
+        mcp: Address of its MCP endpoint; empty where it has none.
+    """
+
+    name: str
+    wire: Wire
+    process: psutil.Process
+    url: str
+    create: Callable[[str], str]
+    token: str = ""
+    mcp: str = ""
+
+
+@contextlib.contextmanager
+def docactor(folder: Path) -> Iterator[Server]:
+    """Our server as `docactor serve` starts it, with one gateway process."""
+    port = free_port()
+    log = folder / "docactor.log"
+    data = folder / "docactor-data"
+    base = f"http://127.0.0.1:{port}"
+    where = ["--data", str(data)]
+    listen = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command = [str(DOCACTOR), "serve", *where, *listen]
+    with running(command, cwd=folder, log=log) as process, httpx.Client(timeout=60) as client:
+        wait_until(lambda: _answers(client, f"{base}/readyz"), "docactor", log)
+        token = _make_token(where)
+        headers = {"Authorization": f"Bearer {token}"}
+
+        def create(markdown: str) -> str:
+            body = {"title": "Bench", "markdown": markdown}
+            answer = client.post(f"{base}/api/documents", json=body, headers=headers)
+            answer.raise_for_status()
+            return str(answer.json()["doc_id"])
+
+        url = f"ws://127.0.0.1:{port}/collab"
+        yield Server("docactor", "y", process, url, create, token, f"{base}/mcp")
+
+
+@contextlib.contextmanager
+def hocuspocus(folder: Path) -> Iterator[Server]:
+    """Hocuspocus with its SQLite extension; its documents exist as soon as they are named."""
+    port = free_port()
+    log = folder / "hocuspocus.log"
+    command = ["node", "hocuspocus.mjs", str(port), str(folder / "hocuspocus.sqlite3")]
+    with running(command, cwd=NPM, log=log) as process:
+        wait_until(lambda: is_listening(port), "hocuspocus", log)
+
+        def create(_markdown: str) -> str:
+            return f"bench-{secrets.token_hex(6)}"
+
+        yield Server("hocuspocus", "hocuspocus", process, f"ws://127.0.0.1:{port}", create)
+
+
+@contextlib.contextmanager
+def noop_mcp(folder: Path) -> Iterator[str]:
+    """Address of a FastMCP server with one tool that does nothing, served the way ours is."""
+    port = free_port()
+    log = folder / "noop.log"
+    command = [sys.executable, "-m", "bench.noop_server", str(port)]
+    with running(command, cwd=ROOT, log=log):
+        wait_until(lambda: is_listening(port), "no-op MCP server", log)
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+def _answers(client: httpx.Client, url: str) -> bool:
+    with contextlib.suppress(httpx.TransportError):
+        return client.get(url).status_code == httpx.codes.OK
+    return False
+
+
+def _make_token(where: list[str]) -> str:
+    command = [str(DOCACTOR), "token", "create", "--agent", "bench", "--scope", "write", *where]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return printed.split()[-1]
