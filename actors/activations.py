@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import anyio
 import msgspec
@@ -41,7 +42,7 @@ from shared.tree import Block
 
 log = logging.getLogger(__name__)
 
-SERVING = ("active", "degraded")  # states of a slot that answers for its document
+SERVING: Final = "active"  # the state of a slot that answers for its document
 
 
 class Seed(msgspec.Struct, frozen=True):
@@ -146,10 +147,11 @@ class Activations:
         closing = self._closing[doc_id] = asyncio.Event()
         try:
             with anyio.CancelScope(shield=True):
-                return await self._close(doc_id, held, idle_s)
+                closed = await self._close(doc_id, held, idle_s)
         finally:
             del self._closing[doc_id]
             closing.set()
+        return closed
 
     async def drain(self) -> None:
         """Closes every document and opens none any more."""
@@ -223,7 +225,7 @@ class Activations:
             who = await self._slots.whoami(held.holder.actor)
         except (SlotLostError, SlotSilentError):
             return False
-        return who.key == held.route.key and who.state in SERVING
+        return who.key == held.route.key and who.state == SERVING
 
     async def _activate(self, doc_id: str, seed: Seed | None) -> Activated:
         before = await self._catalog.assignment(doc_id)
@@ -386,7 +388,7 @@ class Activations:
             await self._slots.kill(holder, None)
 
     async def _adopt_active(self, holder: Holder, who: Whoami) -> bool:
-        if who.key is None or who.state not in SERVING:
+        if who.key is None or who.state != SERVING:
             return False
         key = who.key
         assignment = await self._catalog.assignment(key.doc_id)

@@ -224,7 +224,7 @@ class SqliteCatalog:
         connection = self._connection
         with anyio.CancelScope(shield=True):
             execute: Callable[..., Awaitable[T]] = connection._execute  # noqa: SLF001
-            result = await execute(lambda: work(connection._conn))  # noqa: SLF001
+            result: T = await execute(lambda: work(connection._conn))  # noqa: SLF001
         return result
 
 

@@ -19,6 +19,7 @@ import msgspec
 from actors.activations import Activations, Seed
 from actors.background import Background
 from actors.document_files import Files
+from actors.folder_lock import LockProof
 from actors.nodes import Nodes
 from actors.ports import Catalog, Creation, Slots
 from actors.token_register import TokenRegister
@@ -82,7 +83,7 @@ class Directory:
         files: Files,
         settings: DirectorySettings,
         *,
-        lock: str,
+        lock: LockProof,
         now_ms: Callable[[], int],
     ) -> AsyncIterator[Directory]:
         """A Directory with its pools and heartbeats, until the scope ends.
@@ -92,7 +93,7 @@ class Directory:
             slots: The cluster.
             files: The data folder.
             settings: How to run.
-            lock: File on which this process holds a lock; nodes prove their folder with it.
+            lock: What nodes prove with that their data folder is ours.
             now_ms: Milliseconds since 1970.
         """
         async with Background.open() as background:

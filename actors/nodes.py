@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from actors.background import Background
+from actors.folder_lock import LockProof
 from actors.placement import NodeLoad, by_preference, max_active, starts_at_once
 from actors.ports import Holder, NodeInfo, SlotLostError, Slots, SlotSilentError
 from actors.warm_pool import WarmPool
@@ -18,7 +19,7 @@ class Nodes:
     """Pools by node id; places a document on the node with the most room."""
 
     def __init__(
-        self, slots: Slots, background: Background, settings: DirectorySettings, lock: str
+        self, slots: Slots, background: Background, settings: DirectorySettings, lock: LockProof
     ) -> None:
         self._slots = slots
         self._background = background

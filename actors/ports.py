@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from actors.folder_lock import LockProof
 from shared.directory_protocol import DocumentRow, TokenRow
 from shared.protocol import Activated, Activation, Report, RouteKey, Whoami
 
@@ -162,7 +163,7 @@ class Slots(Protocol):
     async def passivate(self, actor: str, key: RouteKey, idle_s: float | None) -> bool:
         """Takes the document back; False: it is busy, or not idle for `idle_s` (None: at once)."""
 
-    async def shares_folder(self, actor: str, lock: str) -> bool:
+    async def shares_folder(self, actor: str, lock: LockProof) -> bool:
         """Whether the slot's node sees the Directory's lock on this file."""
 
     async def kill(self, holder: Holder, helper: str | None) -> None:
