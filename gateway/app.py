@@ -29,7 +29,8 @@ MCP_PATH = "/mcp"
 def create_app(settings: Settings, router: RouterPort) -> Starlette:
     """The application over a router.
 
-    `app.state` holds `settings`, `router` and `authenticator` for endpoints that are functions.
+    `app.state` holds `settings`, `router` and `authenticator` for endpoints that are functions, and
+    `held`, whose `release()` ends the waits of readers before a stop.
     """
     authenticator = Authenticator(router, no_auth=settings.no_auth)
     context = ToolContext(router, settings.base_url, no_auth=settings.no_auth)
@@ -55,6 +56,7 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
     app.state.settings = settings
     app.state.router = router
     app.state.authenticator = authenticator
+    app.state.held = context.held
     return app
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, get_args
 
 from fastmcp.server.auth import AccessToken, TokenVerifier
@@ -21,7 +20,6 @@ from shared.protocol import Caller, Scope
 from shared.tokens import hash_token
 
 ALL_SCOPES: Final = frozenset[Scope](get_args(Scope))
-OWNER_FILE: Final = "owner-token"
 LOCAL_PERSON: Final = Caller("person:local", "local", None, False, ALL_SCOPES)
 LOCAL_AGENT: Final = Caller("agent:local", "local agent", "person:local", True, ALL_SCOPES)
 
@@ -122,20 +120,3 @@ def mcp_caller(*, no_auth: bool) -> Caller:
     if no_auth:
         return LOCAL_AGENT
     raise Unauthenticated("Authorization: a Bearer token is required.")
-
-
-def write_owner_token(data: Path, token: str) -> Path:
-    """Keep the owner's token in the data folder, readable by its owner alone (mode 0600)."""
-    path = data / OWNER_FILE
-    path.unlink(missing_ok=True)
-    path.touch(mode=0o600, exist_ok=False)
-    path.write_text(token + "\n", encoding="ascii")
-    return path
-
-
-def read_owner_token(data: Path) -> str | None:
-    """The token kept by `write_owner_token`; None when there is none to be read."""
-    try:
-        return (data / OWNER_FILE).read_text(encoding="ascii").strip() or None
-    except OSError:
-        return None

@@ -90,6 +90,6 @@ class ReadingTools:
             exclude_self=exclude_self,
             format=format,
         )
-        wait = ChangesWait(self._context.router, doc_id, caller, request)
+        wait = ChangesWait(self._context.router, self._context.held, doc_id, caller, request)
         result = await wait.answer(wait_s, DEFAULT_SETTLE_S if settle_s is None else settle_s)
         return tool_results.changes(result, anchored=format == "anchored")

@@ -10,6 +10,7 @@ import msgspec
 from gateway.auth import mcp_caller
 from gateway.framing import unframe
 from gateway.ports import RouterPort
+from gateway.waiting import Held
 from shared.directory_protocol import Created, DocumentRow
 from shared.errors import CapabilityDenied
 from shared.limits import PARSE_INLINE_CHARS
@@ -35,6 +36,7 @@ class ToolContext:
 
     def __init__(self, router: RouterPort, base_url: str, *, no_auth: bool) -> None:
         self.router = router
+        self.held = Held()
         self.base_url = base_url
         self.no_auth = no_auth
 

@@ -7,7 +7,10 @@ has been quiet for a while: an agent that follows somebody typing gets one answe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import anyio
 
 from gateway.ports import RouterPort
 from shared.cursor import FLAG_BITS, TAG_BITS
@@ -15,11 +18,38 @@ from shared.limits import MAX_WAKES
 from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult
 
 
+class Held:
+    """The waits a gateway holds; a stop ends them, and they answer with what they have."""
+
+    def __init__(self) -> None:
+        self._scopes: set[anyio.CancelScope] = set()
+        self._released = False
+
+    @contextmanager
+    def hold(self) -> Iterator[anyio.CancelScope]:
+        """A scope to wait in; `cancelled_caught` says afterwards that it was released."""
+        with anyio.CancelScope() as scope:
+            if self._released:
+                scope.cancel()
+            self._scopes.add(scope)
+            try:
+                yield scope
+            finally:
+                self._scopes.discard(scope)
+
+    def release(self) -> None:
+        """End every wait, and those to come."""
+        self._released = True
+        for scope in self._scopes:
+            scope.cancel()
+
+
 class ChangesWait:
     """One call of read_changes that may wait.
 
     Args:
         router: The road to the document.
+        held: Where the wait is held.
         ref: The document's id or slug.
         caller: Who asks.
         request: What is asked; the same every time it is read.
@@ -29,12 +59,15 @@ class ChangesWait:
     def __init__(
         self,
         router: RouterPort,
+        held: Held,
         ref: str,
         caller: Caller,
         request: ReadChangesRequest,
+        *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._router = router
+        self._held = held
         self._ref = ref
         self._caller = caller
         self._request = request
@@ -73,19 +106,24 @@ class ChangesWait:
         return result
 
     async def _wait(self, seq: int, seconds: float) -> bool:
+        """Whether a change beyond `seq` came within `seconds`; False too when a stop ends it."""
         if seconds <= 0:
             return False
-        link = await self._router.link(self._ref)
-        return await link.wait_beyond(seq, seconds, self._ignored)
+        with self._held.hold():
+            link = await self._router.link(self._ref)
+            return await link.wait_beyond(seq, seconds, self._ignored)
+        return False  # the scope was cancelled
 
     async def _settle(self, seq: int, settle_s: float, deadline: float) -> bool:
         """Wait for `settle_s` seconds of quiet; whether anything came beyond `seq`."""
-        link = await self._router.link(self._ref)
-        head = max(seq, link.change_seq)
-        while (left := min(settle_s, deadline - self._now())) > 0:
-            if not await link.wait_beyond(head, left):
-                break
-            head = max(head + 1, link.change_seq)
+        head = seq
+        with self._held.hold():
+            link = await self._router.link(self._ref)
+            head = max(seq, link.change_seq)
+            while (left := min(settle_s, deadline - self._now())) > 0:
+                if not await link.wait_beyond(head, left):
+                    break
+                head = max(head + 1, link.change_seq)
         return head > seq
 
 

@@ -26,6 +26,7 @@ DEFAULT_LIST: Final = 50
 MIN_CHANGE_ROWS: Final = 5_000  # rows kept before the floor rises: max(this, 3 x blocks)
 CHANGE_ROWS_PER_BLOCK: Final = 3
 REMEMBER_REMOVED_MS: Final = 10 * 60 * 1000  # how long a removed block's id waits for its words
+MAX_ID_ATTRIBUTE_CHARS: Final = 64  # of an editor's own ids; a UUID has 36
 MAX_REMEMBERED: Final = 20_000  # removed blocks kept in mind; a whole document cut and put back
 MAX_WORDS_CHARS: Final = 2_000  # characters of a block's words kept for likeness
 
@@ -55,13 +56,13 @@ CHECKPOINT_MAX_UPDATES: Final = 2_000
 # --- wires -------------------------------------------------------------------------------------
 MAX_FRAME_BYTES: Final = 8 * 2**20  # one websocket message of an editor
 MAX_STEP2_BYTES: Final = 33 * 2**20  # a client back from a long time offline; one at a time
-MAX_AWARENESS_BYTES: Final = 64 * 2**10  # one awareness update
-MAX_AWARENESS_CLIENTS: Final = 64  # client ids one session may own
-MAX_AWARENESS_FRAME_BYTES: Final = 2**20  # clients send back the states of everybody they see
-MAX_AWARENESS_ENTRIES: Final = 1_000  # in one awareness frame; twice the sessions of a document
+MAX_AWARENESS_BYTES: Final = 64 * 2**10  # states of one session
+MAX_AWARENESS_CLIENTS: Final = 8  # client ids one session may own; editors have one
 MAX_AWARENESS_CLOCK: Final = 2**32 - 1  # yrs keeps clocks in 32 bits; past it nobody could answer
 MAX_CLIENT_ID: Final = 2**53 - 1  # JavaScript's largest exact integer
 MAX_AWARENESS_ROOM_BYTES: Final = 4 * 2**20  # states of one document together
+# Clients send back all states they are sent, so a frame may hold what the whole room may.
+MAX_AWARENESS_FRAME_BYTES: Final = 5 * 2**20
 AWARENESS_TOMBSTONES: Final = 1_000  # clocks of clients that left, kept against stale packets
 OUTBOX_BYTES: Final = 16 * 2**20  # a slow reader is closed past this and resyncs
 OUTBOX_FRAMES: Final = 10_000
@@ -83,6 +84,7 @@ SOCKET_PING_S: Final = 20.0
 SOCKET_GRACE_S: Final = 20.0
 MAX_STEP2_REQUESTS: Final = 3  # times a session is asked for what is missing, then closed
 MAX_SESSIONS_PER_DOCUMENT: Final = 500
+MAX_AWARENESS_ENTRIES: Final = MAX_SESSIONS_PER_DOCUMENT * MAX_AWARENESS_CLIENTS  # in one frame
 MAX_SESSIONS_PER_GATEWAY: Final = 5_000
 MAX_BODY_BYTES: Final = 12 * 2**20  # MCP and REST request body: 1,000,000 characters escaped
 
@@ -115,6 +117,7 @@ NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times
 # --- gateway -----------------------------------------------------------------------------------
 TOKEN_CACHE_S: Final = 1.0  # seconds a gateway trusts what it was told of a token
 MAX_CACHED_TOKENS: Final = 10_000
+PARENT_WATCH_S: Final = 1.0  # how soon a gateway notices that its supervisor is gone
 READY_S: Final = 2.0  # seconds the Directory has to say that it is there
 MAX_LISTED_ANCHORS: Final = 50  # anchors in the text of a tool result; all are in its data
 PARSE_INLINE_CHARS: Final = (

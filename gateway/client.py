@@ -1,0 +1,82 @@
+"""The command line's side of REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import msgspec
+
+from shared.errors import BY_CODE, DocactorError, InternalError
+
+TIMEOUT_S = 60.0  # a cold document may have to wait for an actor
+
+
+class NoServerError(Exception):
+    """Nobody answers at the address."""
+
+
+class RestClient:
+    """Calls one server.
+
+    Args:
+        url: Its address.
+        token: Sent as a Bearer token; None when there is none.
+        transport: For tests: answers without a socket.
+    """
+
+    def __init__(
+        self, url: str, token: str | None, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._url = url
+        self._http = httpx.Client(
+            base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport
+        )
+
+    def create(self, markdown: str, title: str | None, slug: str | None) -> dict[str, Any]:
+        body = {"markdown": markdown, "title": title, "slug": slug}
+        return self._json("POST", "/api/documents", json=body)
+
+    def export(self, doc: str) -> str:
+        return self._send("GET", f"/api/documents/{doc}.md").text
+
+    def documents(self, query: str, limit: int, before: str | None) -> dict[str, Any]:
+        asked = {"query": query, "limit": limit, "before": before}
+        given = {key: value for key, value in asked.items() if value not in ("", None)}
+        return self._json("GET", "/api/documents", params=given)
+
+    def status(self) -> dict[str, Any]:
+        return self._json("GET", "/api/status")
+
+    def create_token(self, name: str, scope: str, *, agent: bool) -> dict[str, Any]:
+        return self._json(
+            "POST", "/api/tokens", json={"name": name, "scope": scope, "agent": agent}
+        )
+
+    def _json(self, method: str, path: str, **kwargs: Any) -> dict[str, Any]:
+        return msgspec.json.decode(self._send(method, path, **kwargs).content, type=dict[str, Any])
+
+    def _send(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        """The answer.
+
+        Raises:
+            NoServerError: nobody listens there.
+            DocactorError: as the server told it.
+        """
+        try:
+            answer = self._http.request(method, path, **kwargs)
+        except httpx.TransportError as error:
+            raise NoServerError(f"no server answers at {self._url}: {error}") from error
+        if answer.is_error:
+            raise _told(answer)
+        return answer
+
+
+def _told(answer: httpx.Response) -> DocactorError:
+    try:
+        told = msgspec.json.decode(answer.content, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return InternalError(f"The server answered {answer.status_code} {answer.reason_phrase}.")
+    kind = BY_CODE.get(str(told.get("code")), InternalError)
+    return kind(str(told.get("detail", "")), next_step=told.get("next_step", ""))

@@ -1,0 +1,136 @@
+"""A gateway process: joins Ray, serves the application on a socket it inherits, and stops in order.
+
+The supervisor starts it with the order below as JSON in `DOCACTOR_WORKER`. It stops at SIGTERM:
+waits of readers end, requests in flight are answered, then the application closes. When its parent
+is gone it does the same by itself, so that nothing of ours outlives the command that started it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import msgspec
+import ray
+import uvicorn
+from starlette.applications import Starlette
+
+from gateway.app import create_app
+from gateway.logs import configure_logging
+from gateway.router import Router
+from gateway.settings import Settings
+from shared.limits import MAX_STEP2_BYTES, PARENT_WATCH_S, SOCKET_GRACE_S, SOCKET_PING_S
+
+ORDER_VARIABLE: Final = "DOCACTOR_WORKER"
+
+log = logging.getLogger("docactor.worker")
+
+
+class WorkerOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway process is told at its start.
+
+    Attributes:
+        settings: What is in force.
+        fd: The listening socket, inherited.
+        gateway_id: Names this process in logs and link hellos.
+        ray_address: The cluster to join.
+        namespace: Ray's namespace of ours.
+        parent: Process id of the supervisor; another parent means that it is gone.
+        log_file: Where log lines go; None: standard error.
+    """
+
+    settings: Settings
+    fd: int
+    gateway_id: str
+    ray_address: str
+    namespace: str
+    parent: int
+    log_file: str | None = None
+
+
+def read_order(environ: Mapping[str, str]) -> WorkerOrder:
+    """The order out of the environment. Raises KeyError, msgspec.ValidationError."""
+    return msgspec.json.decode(environ[ORDER_VARIABLE], type=WorkerOrder)
+
+
+def join_ray(address: str, namespace: str, connect: Callable[..., Any] = ray.init) -> None:
+    """Connect this process to the cluster and keep our handler of SIGTERM.
+
+    `ray.init` puts `sys.exit` in its place: a stop would drop requests in flight and never run the
+    application's end.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        connect(address=address, namespace=namespace, log_to_driver=False, configure_logging=False)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class GatewayServer(uvicorn.Server):
+    """Uvicorn that ends readers' waits before it waits for requests, and watches its parent."""
+
+    def __init__(self, config: uvicorn.Config, app: Starlette, parent: int) -> None:
+        super().__init__(config)
+        self._app = app
+        self._parent = parent
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.state.held.release()
+        await super().shutdown(sockets)
+
+    async def watch_parent(self) -> None:
+        """Ask for a stop when the parent is not who it was."""
+        while os.getppid() == self._parent:  # noqa: ASYNC110  no event tells of it
+            await anyio.sleep(PARENT_WATCH_S)
+        log.warning("the supervisor is gone: stopping")
+        self.should_exit = True
+
+
+def server_config(app: Starlette, settings: Settings) -> uvicorn.Config:
+    """How uvicorn serves: our limits, no header that says more than it must."""
+    return uvicorn.Config(
+        app,
+        loop="uvloop",
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=MAX_STEP2_BYTES,
+        ws_ping_interval=SOCKET_PING_S,
+        ws_ping_timeout=SOCKET_GRACE_S,
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=settings.behind_proxy,
+        forwarded_allow_ips="*" if settings.behind_proxy else None,
+        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )
+
+
+async def run(order: WorkerOrder, router: Router) -> None:
+    """Serve until told to stop."""
+    app = create_app(order.settings, router)
+    server = GatewayServer(server_config(app, order.settings), app, order.parent)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.watch_parent)
+        await server.serve([socket.socket(fileno=order.fd)])
+        tasks.cancel_scope.cancel()
+
+
+def main() -> None:
+    order = read_order(os.environ)
+    configure_logging(order.settings.log_level, Path(order.log_file) if order.log_file else None)
+    join_ray(order.ray_address, order.namespace)
+    anyio.run(run, order, Router(order.gateway_id), backend_options={"use_uvloop": True})
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main()
