@@ -55,29 +55,47 @@ class BlockOrder(Generic[T]):
 
     def places(self, items: Iterable[T]) -> list[tuple[int, T]]:
         """`items` with their places, in order. One pass over the pieces they are in."""
-        wanted: dict[int, set[int]] = {}
+        wanted: dict[int, list[T]] = {}
         for item in items:
-            wanted.setdefault(id(item.piece), set()).add(id(item))
+            wanted.setdefault(id(item.piece), []).append(item)
         found: list[tuple[int, T]] = []
         before = 0
         for piece in self._pieces:
-            here = wanted.get(id(piece))
-            if here is not None:
-                found += [(before + n, item) for n, item in enumerate(piece) if id(item) in here]
+            here = wanted.get(id(piece), ())
+            if len(here) == 1:
+                found.append((before + piece.index(here[0]), here[0]))
+            elif here:
+                some = {id(item) for item in here}
+                found += [(before + n, item) for n, item in enumerate(piece) if id(item) in some]
             before += len(piece)
         return found
 
-    def insert_before(self, where: T | None, items: list[T]) -> None:
-        """Put `items` before `where`; at the end when it is None."""
-        if where is not None:
-            piece = next(piece for piece in self._pieces if piece is where.piece)
-            at = piece.index(where)
+    def slice(self, start: int, length: int) -> list[T]:
+        """`length` items from place `start` on, fewer at the end."""
+        found: list[T] = []
+        before = 0
+        for piece in self._pieces:
+            if len(found) == length:
+                break
+            if start < before + len(piece):
+                at = max(0, start - before)
+                found += piece[at : at + length - len(found)]
+            before += len(piece)
+        return found
+
+    def insert(self, place: int, items: list[T]) -> None:
+        """Put `items` before the one at `place`; at the end when `place` is the length."""
+        if not 0 <= place <= self._length:
+            raise IndexError(place)
+        before = 0
+        for piece in self._pieces:
+            if place <= before + len(piece):
+                break
+            before += len(piece)
         else:
-            if not self._pieces:
-                self._pieces.append([])
-            piece = self._pieces[-1]
-            at = len(piece)
-        piece[at:at] = items
+            piece = []
+            self._pieces.append(piece)
+        piece[place - before : place - before] = items
         self._claim(piece, items)
         self._length += len(items)
         if len(piece) > 2 * PIECE:
@@ -91,10 +109,6 @@ class BlockOrder(Generic[T]):
         self._length -= 1
         if not self._pieces[number]:
             del self._pieces[number]
-
-    def pieces(self) -> Iterator[list[T]]:
-        """The pieces themselves, for walks that count; not to be changed."""
-        return iter(self._pieces)
 
     def _split(self, piece: list[T]) -> None:
         number = next(n for n, other in enumerate(self._pieces) if other is piece)

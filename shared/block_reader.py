@@ -1,0 +1,32 @@
+"""How the index looks at a block: the port, and the reader every document uses."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pycrdt import XmlElement, XmlText
+
+from shared import blocks
+from shared.markdown import schema
+from shared.tree import Hints, Node
+
+
+class BlockReader(Protocol):
+    """Called inside a transaction. `fingerprint` gives 16 hex digits."""
+
+    def read(self, element: XmlElement | XmlText, block_id: str = "") -> Node: ...
+    def words(self, element: XmlElement | XmlText) -> str: ...
+    def fingerprint(self, node: Node, hints: Hints) -> str: ...
+
+
+class StockReader:
+    """Trees as `shared.blocks` reads them, fingerprints as the Markdown schema makes them."""
+
+    def read(self, element: XmlElement | XmlText, block_id: str = "") -> Node:
+        return blocks.read(element, block_id)
+
+    def words(self, element: XmlElement | XmlText) -> str:
+        return blocks.words(element)
+
+    def fingerprint(self, node: Node, hints: Hints) -> str:
+        return schema.fingerprint(node, hints)
