@@ -51,15 +51,21 @@ from shared.read_only import adds_nothing
 from shared.y_protocol import (
     EMPTY_STATE_VECTOR,
     AwarenessEntry,
+    check_states,
     decode_awareness,
     encode_awareness,
 )
 
-Verdict = Literal["applied", "unchanged", "gap", "refused"]
+Verdict = Literal["applied", "unchanged", "gap", "refused", "leftover"]
 
 
 class ApplyOutcome(Protocol):
-    """What became of an update; `reason` is set when it was refused."""
+    """What became of an update.
+
+    `gap`: it builds on something of its own sender that never came, nothing was applied.
+    `leftover`: applied but for what waits for another client's blocks; not to be acknowledged.
+    `refused`: nothing was applied, and `reason` says why.
+    """
 
     @property
     def verdict(self) -> Verdict: ...
@@ -81,7 +87,11 @@ class Committed(Protocol):
 
 
 class DocumentPort(Protocol):
-    """What the hub needs of a document. All but `updates_since` answer at once."""
+    """What the hub needs of a document. All but `updates_since` answer at once.
+
+    While the document is being loaded again, what reads or writes it raises `DocactorError`;
+    `on_reload` tells when that is over.
+    """
 
     @property
     def backlogged(self) -> bool:
@@ -110,6 +120,9 @@ class DocumentPort(Protocol):
 
     def subscribe(self, on_commit: Callable[[Committed], None]) -> None:
         """Calls once per batch, before the `after_commit` callbacks of that batch."""
+
+    def on_reload(self, listener: Callable[[], None]) -> None:
+        """Calls whenever the document was loaded again, or takes writes again."""
 
     async def updates_since(self, seq: int) -> bytes | None:
         """The updates of all batches after `seq`, merged; None when they are merged away."""
@@ -169,6 +182,7 @@ class EditorHub:
             Kind.WAITING: self._waiting,
         }
         document.subscribe(self._committed)
+        document.on_reload(self.resync)
 
     @property
     def sessions(self) -> int:
@@ -313,7 +327,10 @@ class EditorHub:
 
     def _ask(self, session: _Session) -> None:
         session.awaiting = True
-        vector = self._document.state_vector()
+        try:
+            vector = self._document.state_vector()
+        except DocactorError:
+            return  # every session is asked when the document is back
         session.link.send(encode_session(Kind.STEP1, session.number, vector))
 
     def _ask_again(self, session: _Session) -> None:
@@ -342,6 +359,9 @@ class EditorHub:
         except ValueError:
             self._kick(session, close_codes.MALFORMED, "not a state vector")
             return
+        except DocactorError:
+            session.owed = vector
+            return
 
         def release(error: DocactorError | None) -> None:
             if error is not None:
@@ -364,16 +384,20 @@ class EditorHub:
         if session.barred is not None:
             self._acknowledge(session, Ack.REFUSED, session.barred)
             return
-        verdict, reason = self._apply(session, body[1:])
+        try:
+            verdict, reason = self._apply(session, body[1:])
+        except DocactorError:
+            self._acknowledge(session, Ack.ASKED_AGAIN, "")
+            return
+        if verdict in ("applied", "leftover"):
+            self._presence = None  # presence from now on may point into what was just applied
         if verdict == "refused":
             session.barred = reason
             self._acknowledge(session, Ack.REFUSED, reason)
-        elif verdict == "gap":
+        elif verdict in ("gap", "leftover"):
             self._acknowledge(session, Ack.ASKED_AGAIN, "")
             self._ask_again(session)
         else:
-            if verdict == "applied":
-                self._presence = None  # presence from now on may point into what was just applied
             if step2:
                 session.asked = 0
             self._acknowledge(session, Ack.SAVED, "")
@@ -422,6 +446,7 @@ class EditorHub:
             return
         try:
             entries = decode_awareness(update, MAX_AWARENESS_ENTRIES)
+            check_states(entries)
         except MalformedMessage as error:
             self._kick(session, close_codes.MALFORMED, str(error))
             return

@@ -83,7 +83,7 @@ class FrameProtocol(asyncio.Protocol):
     # --- asyncio.Protocol ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=LINK_PAUSE_BYTES)
 
     def data_received(self, data: bytes) -> None:

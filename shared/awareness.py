@@ -54,7 +54,7 @@ class AwarenessRoom(Generic[S]):
     def __init__(self) -> None:
         self._states: dict[int, AwarenessEntry] = {}
         self._owners: dict[int, S] = {}
-        self._owned: dict[S, set[int]] = {}
+        self._owned: dict[S, dict[int, int]] = {}  # sizes of states, by session and client
         self._left: dict[int, int] = {}  # clocks of clients that left, oldest first
         self._bytes = 0
 
@@ -102,8 +102,8 @@ class AwarenessRoom(Generic[S]):
         if entry.state is None:
             if entry.clock >= known.clock:
                 accepted.append(self._drop(entry.client, entry.clock))
-        elif entry.clock > known.clock and self._fits(entry, known):
-            self._keep(entry, known)
+        elif entry.clock > known.clock and self._fits(session, entry):
+            self._keep(session, entry)
             accepted.append(entry)
 
     def _claim(
@@ -117,29 +117,31 @@ class AwarenessRoom(Generic[S]):
         if left_at is not None and entry.clock <= left_at:
             corrections.append(AwarenessEntry(entry.client, left_at, None))
             return
-        owned = self._owned.get(session, set())
-        if len(owned) >= MAX_AWARENESS_CLIENTS or not self._fits(entry, None):
-            return
-        self._left.pop(entry.client, None)
-        self._owned.setdefault(session, owned).add(entry.client)
-        self._owners[entry.client] = session
-        self._keep(entry, None)
-        accepted.append(entry)
+        if len(self._owned.get(session, ())) < MAX_AWARENESS_CLIENTS and self._fits(session, entry):
+            self._left.pop(entry.client, None)
+            self._owners[entry.client] = session
+            self._keep(session, entry)
+            accepted.append(entry)
 
-    def _fits(self, entry: AwarenessEntry, known: AwarenessEntry | None) -> bool:
-        size = _size(entry)
-        grown = self._bytes + size - (_size(known) if known else 0)
-        return size <= MAX_AWARENESS_BYTES and grown <= MAX_AWARENESS_ROOM_BYTES
+    def _fits(self, session: S, entry: AwarenessEntry) -> bool:
+        owned = self._owned.get(session, {})
+        grown = _size(entry) - owned.get(entry.client, 0)
+        return (
+            sum(owned.values()) + grown <= MAX_AWARENESS_BYTES
+            and self._bytes + grown <= MAX_AWARENESS_ROOM_BYTES
+        )
 
-    def _keep(self, entry: AwarenessEntry, known: AwarenessEntry | None) -> None:
-        self._bytes += _size(entry) - (_size(known) if known else 0)
+    def _keep(self, session: S, entry: AwarenessEntry) -> None:
+        owned = self._owned.setdefault(session, {})
+        self._bytes += _size(entry) - owned.get(entry.client, 0)
+        owned[entry.client] = _size(entry)
         self._states[entry.client] = entry
 
     def _drop(self, client: int, clock: int) -> AwarenessEntry:
-        self._bytes -= _size(self._states.pop(client))
+        del self._states[client]
         session = self._owners.pop(client)
         owned = self._owned[session]
-        owned.discard(client)
+        self._bytes -= owned.pop(client)
         if not owned:
             del self._owned[session]
         self._left[client] = clock

@@ -14,7 +14,7 @@ An awareness update is a count and then that many of: client id, clock, state as
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -80,8 +80,7 @@ def decode_awareness(update: bytes, max_entries: int) -> list[AwarenessEntry]:
     """The entries of an awareness update, in order.
 
     Raises:
-        MalformedMessage: It ends early, has more than `max_entries` entries, bytes after the last,
-            or a state that is neither a JSON object nor null (peers would fail on it in turn).
+        MalformedMessage: It ends early, has more than `max_entries` entries, or bytes after them.
     """
     decoder = Decoder(update)
     count = decoder.var_uint()
@@ -108,13 +107,19 @@ def encode_awareness(entries: Sequence[AwarenessEntry]) -> bytes:
     return b"".join(parts)
 
 
+def check_states(entries: Iterable[AwarenessEntry]) -> None:
+    """Refuses states that clients would stumble over in turn.
+
+    Raises:
+        MalformedMessage: A state is not a JSON object.
+    """
+    for entry in entries:
+        if entry.state is not None and not isinstance(_json(entry.state), dict):
+            raise MalformedMessage("an awareness state is not an object")
+
+
 def _state(text: bytes) -> bytes | None:
-    value = _json(text)
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise MalformedMessage("an awareness state is not an object")
-    return text
+    return None if text.strip() == _NULL else text
 
 
 def _json(text: bytes) -> Any:
