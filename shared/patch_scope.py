@@ -1,0 +1,151 @@
+"""What a new text is about: a part of the document as it is, and as its author saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from shared.ids import BlockRef, parse_ref
+from shared.patch_match import Known, name
+from shared.patch_refusals import section_range
+from shared.patch_types import (
+    NewBlock,
+    Present,
+    Seen,
+    SeenBlock,
+    heading_level,
+    is_blank,
+)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Blocks `start` to `end` of the document, and what of the seen blocks belongs to them.
+
+    Empty paragraphs at the end are no part of it: no reader is shown them.
+    """
+
+    present: Sequence[Present]
+    start: int
+    end: int
+    trailing: int
+    seen: tuple[SeenBlock, ...]
+
+    @property
+    def blocks(self) -> Sequence[Present]:
+        return self.present[self.start : self.end]
+
+    @property
+    def before(self) -> str | None:
+        """The id of the block before it."""
+        return self.present[self.start - 1].block_id if self.start else None
+
+
+def _scope(present: Sequence[Present], start: int, end: int, seen: Iterable[SeenBlock]) -> Scope:
+    trailing = end
+    while trailing > start and is_blank(present[trailing - 1].text):
+        trailing -= 1
+    return Scope(present, start, trailing, end, tuple(seen))
+
+
+def whole(present: Sequence[Present], seen: Seen) -> Scope:
+    """The document."""
+    return _scope(present, 0, len(present), seen.blocks)
+
+
+def section(
+    present: Sequence[Present], ref: BlockRef, new: Sequence[NewBlock], seen: Seen
+) -> Scope:
+    """A heading and everything under it; under it only, when the new text brings no heading.
+
+    What of the seen blocks belongs to it is judged by the headings as they were seen: a block that
+    was moved out since was still part of what its author looked at, one moved in was not.
+
+    Raises StaleAnchor and StaleBlock as `section_range`.
+    """
+    start, end = section_range(present, ref)
+    ids = [block.block_id for block in seen.blocks]
+    if ref.block_id in ids:
+        first = ids.index(ref.block_id)
+        level = seen.blocks[first].level
+        last = next(
+            (n for n in range(first + 1, len(ids)) if 0 < seen.blocks[n].level <= level), len(ids)
+        )
+        shown = seen.blocks[first:last]
+    else:
+        inside = {block.block_id for block in present[start:end]}
+        shown = tuple(block for block in seen.blocks if block.block_id in inside)
+    if new and not heading_level(new[0].text):
+        start += 1
+        shown = tuple(block for block in shown if block.block_id != ref.block_id)
+    return _scope(present, start, end, shown)
+
+
+def between(present: Sequence[Present], start: int, end: int, seen: Seen) -> Scope:
+    """The blocks `start` to `end` (half-open), empty paragraphs at the end included."""
+    inside = {block.block_id for block in present[start:end]}
+    places = [n for n, block in enumerate(seen.blocks) if block.block_id in inside]
+    shown = seen.blocks[places[0] : places[-1] + 1] if places else ()
+    there = {block.block_id for block in present} - inside
+    shown = tuple(block for block in shown if block.block_id not in there)
+    return Scope(present, start, end, end, shown)
+
+
+def trimmed(new: Sequence[NewBlock]) -> list[NewBlock]:
+    """Without the empty paragraphs at the end."""
+    kept = list(new)
+    while kept and is_blank(kept[-1].text):
+        kept.pop()
+    return kept
+
+
+def known_blocks(
+    scope: Scope, seen: Seen, new: Sequence[NewBlock], anchors: Sequence[BlockRef]
+) -> list[Known]:
+    """Every block a new text may be about, in the order its author has in mind.
+
+    First those seen, as they stood then; those nobody showed the author each behind the block it
+    stands behind now. Anchors add to what was seen.
+    """
+    now = {block.block_id: block for block in scope.present}
+    inside = {block.block_id for block in scope.blocks}
+    tail = {block.block_id for block in scope.present[scope.end : scope.trailing]}
+    shown = {block.block_id: block for block in scope.seen if block.block_id not in tail}
+    behind: dict[str | None, list[str]] = {}
+    last: str | None = None
+    for block in scope.present[scope.start : scope.trailing]:
+        if block.block_id in shown:
+            last = block.block_id
+        else:
+            behind.setdefault(last, []).append(block.block_id)
+    order = list(behind.get(None, ()))
+    for block_id in shown:
+        order += [block_id, *behind.get(block_id, ())]
+    about = {*order, *tail}
+    foreign = [i for i in _named_ids(new) if i in now and i not in about]
+    base = [
+        Known(i, shown.get(i), now.get(i), inside=i in inside, trailing=i in tail) for i in order
+    ]
+    base += [Known(i, None, now[i], inside=False, foreign=True) for i in foreign]
+    _name(base, anchors, seen, new)
+    return base
+
+
+def _named_ids(new: Sequence[NewBlock]) -> list[str]:
+    refs = [parse_ref(block.block.anchor) for block in new if block.block.anchor]
+    return list(dict.fromkeys(ref.block_id for ref in refs if ref))
+
+
+def _name(
+    base: Sequence[Known], anchors: Sequence[BlockRef], seen: Seen, new: Sequence[NewBlock]
+) -> None:
+    place = {known.block_id: known for known in base if not known.trailing}
+    for ref in anchors:
+        known = place.get(ref.block_id)
+        if known is None:
+            continue
+        if ref.hash:
+            name(known, ref.hash, (block.digest for block in new))
+        elif known.seen is None and ref.block_id in seen.known:
+            first, *others = seen.known[ref.block_id]
+            known.seen = SeenBlock(ref.block_id, first, others=tuple(others))
