@@ -1,0 +1,212 @@
+"""Escaping text, as little as will do.
+
+`Caution` looks once at a whole textblock and says which characters could mean anything in it; a lone
+`*` or `` ` `` cannot. The escapes made here are a good guess: the caller reads the result back and
+escapes everything (`escape_all`) where the guess was wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from markdown_it.common.entities import entities
+from markdown_it.common.html_re import HTML_TAG_RE
+from markdown_it.rules_block.html_block import HTML_SEQUENCES
+from markdown_it.rules_inline import StateInline
+
+from shared.markdown.canon import CARRIER, WHITE
+from shared.markdown.own_rules import ANCHOR_LINE, FOOTNOTE_REFERENCE
+from shared.markdown.parser import MARKDOWN
+
+# Text without any of these, and starting with a letter, is nothing but text.
+PLAIN: Final = re.compile(rf"(?![0-9])\w[^\\`*_~\[\]<&!$|#\n{CARRIER}]*(?<![ \t])\Z")
+_SPECIAL: Final = re.compile(r"\\+|`+|\*+|_+|~+|[\[\]<&!]")
+_PUNCTUATION: Final = re.compile(r"[!-/:-@\[-`{-~]")
+_ENTITY: Final = re.compile(
+    r"&(?:#(?:[xX][0-9a-fA-F]{1,6}|[0-9]{1,7})|([a-zA-Z][a-zA-Z0-9]{1,31}));"
+)
+_TAG_START: Final = re.compile(r"<[a-zA-Z/!?]")
+_INLINE_MARKUP: Final = re.compile(r"!\[|\[\]\(")
+_LAST_SEQUENCE: Final = len(HTML_SEQUENCES) - 1  # a lone tag, which ends no paragraph
+
+# What makes the start of a line something else; group 1 stands before the character to escape.
+_LINE_START: Final = re.compile(
+    r"""
+    ()\#{1,6}(?:[ \t]|\Z)                 # heading
+    | ()>                                 # quote
+    | ()[-+*](?:[ \t]|\Z)                 # bullet
+    | ([0-9]{1,9})[.)](?:[ \t]|\Z)        # number
+    | ()(?:-[ \t]*){3,}\Z                 # rule
+    | ()(?:\*[ \t]*){3,}\Z
+    | ()(?:_[ \t]*){3,}\Z
+    | ()`{3,}[^`]*\Z                      # fence
+    | ()~{3,}
+    | ()\[(?:[^\\\[\]]|\\.)*\]:           # definition
+    """,
+    re.VERBOSE,
+)
+_SECOND_LINE: Final = re.compile(r"(?:=+|-+)[ \t]*\Z|[|:-][-:| \t]*\Z")  # setext, table
+_BOX: Final = re.compile(r"\[[ xX]\](?:[ \t]|\Z)")
+_CLOSING: Final = re.compile(r"(?:^|(?<=[ \t]))(?=#+\Z)")
+
+
+class Caution(msgspec.Struct):
+    """What the textblock holds that gives a character a meaning.
+
+    Attributes:
+        links: Whether links are written in it, or text looks like one.
+        html: Whether a `>` follows somewhere that could close a tag.
+    """
+
+    star: bool
+    underscore: bool
+    tilde: bool
+    tick: bool
+    links: bool
+    html: bool
+
+
+def caution(texts: Iterable[str], marks: frozenset[str]) -> Caution:
+    """`texts` are the runs of one textblock, code left out; `marks` all marks in it."""
+    whole = "\n".join(texts)
+    return Caution(
+        star=whole.count("*") > 1 or not marks.isdisjoint({"bold", "italic"}),
+        underscore=whole.count("_") > 1,
+        tilde=whole.count("~~") > 1 or "strike" in marks,
+        tick=len(re.findall("`+", whole)) > 1 or "code" in marks,
+        links="](" in whole or "link" in marks or CARRIER in whole,
+        html=">" in whole or CARRIER in whole or bool(marks - {"bold", "italic", "strike", "code"}),
+    )
+
+
+def verbatim_end(text: str, start: int) -> int:
+    """Where the source behind a U+2063 ends, `start` being its first character; -1 when none is."""
+    if text.startswith("<", start):
+        match = HTML_TAG_RE.match(text, start)
+        return match.end() if match else -1
+    if match := FOOTNOTE_REFERENCE.match(text, start):
+        return match.end()
+    if _INLINE_MARKUP.match(text, start):
+        return _markup_end(text[start:], start)
+    return -1
+
+
+def _markup_end(source: str, start: int) -> int:
+    """An image or an empty link, as the parser itself delimits it."""
+    state = StateInline(source, MARKDOWN, {}, [])
+    try:
+        MARKDOWN.inline.skipToken(state)
+    except RecursionError:
+        return -1
+    return start + state.pos if source[state.pos - 1] == ")" else -1
+
+
+def escape(text: str, care: Caution, *, linked: bool, last: bool) -> str:
+    """A run of text with what could be markup escaped.
+
+    Args:
+        linked: The run stands inside link text.
+        last: Nothing follows it in its textblock.
+    """
+    parts: list[str] = []
+    done = 0
+    for match in _SPECIAL.finditer(text):
+        start, end = match.span()
+        if start >= done and (replaced := _replacement(text, start, end, care, linked, last)):
+            parts += (text[done:start], replaced)
+            done = end
+    return "".join((*parts, text[done:])) if parts else text
+
+
+def _replacement(
+    text: str, start: int, end: int, care: Caution, linked: bool, last: bool
+) -> str | None:
+    run = text[start:end]
+    sign = run[0]
+    before = text[start - 1] if start else ""
+    after = text[end] if end < len(text) else ""
+    if sign == "\\":
+        literal = _PUNCTUATION.match(after) if after else not last
+        return "\\\\" * len(run) if literal or len(run) > 1 else None
+    needed = {
+        "*": care.star and not _between_blanks(before, after),
+        "_": care.underscore and not (_is_word(before) and _is_word(after)),
+        "~": care.tilde and (len(run) > 1 or not before or not after),
+        "`": care.tick,
+        "[": linked or care.links or FOOTNOTE_REFERENCE.match(text, start) is not None,
+        "]": linked,
+        "!": not after and not last,
+        "<": _TAG_START.match(text, start) is not None and (care.html or _is_html(text, start)),
+        "&": _is_entity(text, start),
+    }[sign]
+    return "".join("\\" + character for character in run) if needed else None
+
+
+def _between_blanks(before: str, after: str) -> bool:
+    return bool(before and after) and before in WHITE and after in WHITE
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum()
+
+
+def _is_html(text: str, start: int) -> bool:
+    """Whether an HTML block would start here, were it the start of a line."""
+    return start == 0 and any(opening.search(text) for opening, _, _ in HTML_SEQUENCES)
+
+
+def _is_entity(text: str, start: int) -> bool:
+    match = _ENTITY.match(text, start)
+    return match is not None and (match[1] is None or match[1] in entities)
+
+
+def escape_all(text: str) -> str:
+    """Text that cannot be anything but text."""
+    return _PUNCTUATION.sub(r"\\\g<0>", text)
+
+
+def guard_edges(text: str) -> str:
+    """Blanks at the ends of a textblock and after a break, as entities: they would be stripped."""
+    if text[:1] in {" ", "\t"}:
+        text = _entity(text[0]) + text[1:]
+    if text[-1:] in {" ", "\t"}:
+        text = text[:-1] + _entity(text[-1])
+    return re.sub(r"(?<=\\\n)[ \t]", lambda match: _entity(match[0]), text)
+
+
+def _entity(character: str) -> str:
+    return f"&#{ord(character)};"
+
+
+def guard_lines(text: str, *, bullet: bool) -> str:
+    """Line starts of a paragraph that would begin another block, escaped."""
+    lines = text.split("\n")
+    guarded = [_guard_line(line, number, bullet=bullet) for number, line in enumerate(lines)]
+    if len(lines) > 1 or guarded[0] is not lines[0]:
+        text = "\n".join(guarded)
+    if text.startswith("$$") and text.count("$$") > 1:
+        text = "\\" + text
+    return text
+
+
+def _guard_line(line: str, number: int, *, bullet: bool) -> str:
+    if match := _LINE_START.match(line):
+        at = next(group for group in match.groups() if group is not None)
+        return f"{at}\\{line[len(at) :]}"
+    if number and _SECOND_LINE.match(line):
+        return "\\" + line
+    if line.startswith("[") and (
+        ANCHOR_LINE.match(line) or (bullet and not number and _BOX.match(line))
+    ):
+        return "\\" + line
+    if number and line.startswith("$$"):
+        return "\\" + line
+    return line
+
+
+def guard_heading(text: str) -> str:
+    """`#` at the end of a heading, escaped where it would close it."""
+    return _CLOSING.sub(r"\\", text)

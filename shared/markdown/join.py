@@ -1,0 +1,100 @@
+"""Block texts to one document. Whoever mirrors a document from its blocks uses these rules.
+
+Blocks are separated by a blank line; a taskList and a bulletList by one newline; two lists of one
+kind by a line `<!-- -->`. Empty paragraphs at the end are left out. Front matter that is not at the
+start, and link definitions that other blocks would suddenly refer to, are written as fences: a
+block's text does not depend on its neighbours, so the join has to keep them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from markdown_it.common.utils import normalizeReference
+
+from shared.markdown.build import EMPTY_TEXT, LIST_BREAK
+from shared.markdown.render import fence_lines
+
+_LIST: Final = re.compile(
+    r"(?P<task>- \[[ x]\](?:[ \n]|\Z))|(?P<bullet>-(?:[ \n]|\Z))|\d{1,9}(?P<end>[.)])(?:[ \n]|\Z)"
+)
+_LABEL: Final = re.compile(r"\[((?:[^\\\[\]]|\\.)+)\]", re.DOTALL)
+_DEFINED: Final = re.compile(r"^ {0,3}\[(?!\^)((?:[^\\\[\]]|\\.)+)\]:", re.MULTILINE | re.DOTALL)
+
+
+def join(texts: Iterable[str]) -> str:
+    """The document of these block texts: ends with one newline, or is empty."""
+    return anchored(("", text) for text in texts)
+
+
+def anchored(pairs: Iterable[tuple[str, str]]) -> str:
+    """As `join`, with a line `[anchor]` above each block that comes with an anchor."""
+    blocks = list(pairs)
+    while blocks and blocks[-1][1] == EMPTY_TEXT:
+        blocks.pop()
+    if not blocks:
+        return ""
+    texts = _apart([text for _, text in blocks])
+    parts: list[str] = []
+    before = ""
+    for (anchor, _), text in zip(blocks, texts, strict=True):
+        kind = _kind(text)
+        if parts:
+            parts.append(_separator(before, kind))
+        if anchor:
+            parts.append(f"[{anchor}]\n")
+        parts.append(text)
+        before = kind
+    return "".join((*parts, "\n"))
+
+
+def _kind(text: str) -> str:
+    """What kind of list a text is; empty for anything else."""
+    match = _LIST.match(text)
+    if not match:
+        return ""
+    return match["end"] or ("task" if match["task"] else "bullet")
+
+
+def _separator(before: str, after: str) -> str:
+    if before and before == after:
+        return f"\n\n{LIST_BREAK}\n\n"
+    return "\n" if {before, after} == {"task", "bullet"} else "\n\n"
+
+
+def _apart(texts: list[str]) -> list[str]:
+    """Texts that would mean something else beside the others, as fences."""
+    apart = [
+        _as_fence("=yaml", text) if n and _is_yaml(text) else text for n, text in enumerate(texts)
+    ]
+    defining = [
+        n
+        for n, text in enumerate(texts)
+        if text.lstrip(" ").startswith("[") and _DEFINED.match(text)
+    ]
+    if not defining:
+        return apart
+    labels = [_labels(text) for text in texts]
+    for n in defining:
+        own = {normalizeReference(match[1]) for match in _DEFINED.finditer(texts[n])}
+        if any(own & other for m, other in enumerate(labels) if m != n):
+            apart[n] = _as_fence("=markdown", texts[n])
+    return apart
+
+
+def _labels(text: str) -> set[str]:
+    return (
+        {normalizeReference(match[1]) for match in _LABEL.finditer(text)} if "[" in text else set()
+    )
+
+
+def _is_yaml(text: str) -> bool:
+    return text.startswith("---\n")
+
+
+def _as_fence(language: str, text: str) -> str:
+    if language == "=yaml":
+        text = "\n".join(text.split("\n")[1:-1])
+    return "\n".join(fence_lines(language, text))

@@ -1,0 +1,82 @@
+"""Markdown to block trees."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from shared.errors import TooLarge, UnsupportedMarkup
+from shared.limits import MAX_BLOCKS, MAX_MARKDOWN_CHARS
+from shared.markdown.build import BlockBuilder
+from shared.markdown.parser import block_tokens
+from shared.tree import Block, Fidelity
+
+_LINE_END: Final = re.compile("\r\n?")
+_FORBIDDEN: Final = re.compile("[\x00\ud800-\udfff]")
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """What a text holds.
+
+    Attributes:
+        blocks: Top-level blocks in order.
+        fidelity: What of the text could not be represented exactly.
+    """
+
+    blocks: tuple[Block, ...]
+    fidelity: tuple[Fidelity, ...] = ()
+
+
+def parse(text: str) -> Parsed:
+    """The blocks of a Markdown text.
+
+    Carriage returns are line ends; a byte order mark at the start is none of the text.
+
+    Raises:
+        TooLarge: More than `MAX_MARKDOWN_CHARS` characters or `MAX_BLOCKS` blocks.
+        UnsupportedMarkup: NUL or a lone surrogate in it, or nested too deep.
+    """
+    if len(text) > MAX_MARKDOWN_CHARS:
+        raise TooLarge(
+            f"markdown: {len(text):,} characters, at most {MAX_MARKDOWN_CHARS:,} in one write.",
+            limit=MAX_MARKDOWN_CHARS,
+        )
+    text = _LINE_END.sub("\n", text.removeprefix(_BYTE_ORDER_MARK))
+    if match := _FORBIDDEN.search(text):
+        raise UnsupportedMarkup(_forbidden(text, match.start()))
+    parsed = parse_lines(text)
+    if len(parsed.blocks) > MAX_BLOCKS:
+        start = text.find(parsed.blocks[MAX_BLOCKS].source)
+        line = text.count("\n", 0, start) + 1
+        raise TooLarge(
+            f"markdown: {len(parsed.blocks):,} blocks, at most {MAX_BLOCKS:,};"
+            f" the first too many is in line {line}.",
+            limit=MAX_BLOCKS,
+        )
+    return parsed
+
+
+def _forbidden(text: str, at: int) -> str:
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    name = "a NUL character" if text[at] == "\x00" else f"the lone surrogate U+{ord(text[at]):04X}"
+    return f"markdown: {name} in line {line}, column {column}."
+
+
+def parse_lines(text: str) -> Parsed:
+    """`parse` of a text whose only line ends are newlines, without the limits on size.
+
+    Raises:
+        UnsupportedMarkup: Nested too deep.
+    """
+    try:
+        tokens = block_tokens(text)
+        builder = BlockBuilder(tokens, text)
+        return Parsed(tuple(builder.blocks()), tuple(builder.fidelity))
+    except RecursionError:
+        raise UnsupportedMarkup(
+            "markdown: brackets, quotes or lists nested too deep to be read."
+        ) from None

@@ -1,0 +1,40 @@
+"""The one Markdown parser: CommonMark 0.31.2, GFM tables, strikethrough, and our own rules."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from shared.markdown import own_rules, text_rules
+
+# Above what CommonMark texts nest; the tree's own limit refuses long before.
+_MAX_NESTING: Final = 1_000
+
+
+def _make() -> MarkdownIt:
+    options = {"maxNesting": _MAX_NESTING, "inline_definitions": True, "store_labels": True}
+    md = MarkdownIt("commonmark", options)
+    md.enable(["table", "strikethrough"])
+    # Destinations are kept as written: what may be clicked is the display's business, and a link
+    # an editor can hold has to come back.
+    links: Any = md
+    links.validateLink = lambda _url: True
+    links.normalizeLink = links.normalizeLinkText = lambda url: url
+    text_rules.install(md)
+    own_rules.install(md)
+    return md
+
+
+MARKDOWN: Final = _make()
+
+
+def block_tokens(text: str) -> list[Token]:
+    """The tokens of a whole text; inline tokens have their children."""
+    return MARKDOWN.parse(text, {})
+
+
+def inline_tokens(text: str) -> list[Token]:
+    """The tokens of one line of inline content, as in a table cell."""
+    return MARKDOWN.parseInline(text, {})[0].children or []
