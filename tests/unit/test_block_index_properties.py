@@ -12,7 +12,7 @@ from shared.block_changes import ChangeLog
 from shared.block_index import BlockIndex, SavedIndex, Settled
 from shared.markdown.schema import fingerprint
 from shared.tree import NO_HINTS, Node, Text
-from tests.unit.mirror import Mirror
+from tests.unit.feed_mirror import Mirror
 from tests.unit.random_editors import VOCABULARY, Editor
 
 SEEDS = st.integers(0, 2**32 - 1)
