@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final, cast
 
 from fastmcp.server.auth.middleware import RequireAuthMiddleware
 from fastmcp.server.http import StarletteWithLifespan, StreamableHTTPASGIApp
@@ -14,7 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from gateway.auth import Authenticator
 from gateway.cancel import CancelOnDisconnect
-from gateway.editor_socket import editor_socket
+from gateway.editor_socket import LinkRouter, editor_socket
 from gateway.origins import OriginGuard
 from gateway.ports import RouterPort
 from gateway.rest import Rest
@@ -23,7 +24,7 @@ from gateway.tool_context import ToolContext
 from gateway.tools import mcp_server
 from shared.limits import MAX_BODY_BYTES
 
-MCP_PATH = "/mcp"
+MCP_PATH: Final = "/mcp"
 
 
 def create_app(settings: Settings, router: RouterPort) -> Starlette:
@@ -38,6 +39,9 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
         path=MCP_PATH, stateless_http=True, json_response=True
     )
 
+    # Waiting readers need less of a link than sockets do; only sockets' tests need a real one.
+    editors = editor_socket(cast("LinkRouter", router), authenticator.of_socket)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with mcp.lifespan(app):
@@ -47,7 +51,7 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
     app = Starlette(
         routes=[
             *Rest(context, authenticator).routes(),
-            WebSocketRoute("/collab/{doc:path}", editor_socket),
+            WebSocketRoute("/collab/{ref:path}", editors),
             Mount("/", mcp),
         ],
         middleware=[Middleware(OriginGuard, settings), Middleware(CancelOnDisconnect)],

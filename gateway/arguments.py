@@ -158,7 +158,7 @@ def _out_of_url(url: str) -> str:
     for marker in ("d", "collab", "documents"):
         if marker in parts[:-1]:
             return parts[parts.index(marker) + 1]
-    return parts[-1] if parts else ""
+    return ""
 
 
 def block(value: object) -> BlockRef:

@@ -77,6 +77,19 @@ class Authenticator:
             return LOCAL_AGENT
         raise Unauthenticated("Authorization: a Bearer token is required.")
 
+    async def of_socket(self, token: str | None) -> Caller:
+        """The caller of a websocket by its token; None is a client that sent none.
+
+        Raises:
+            Unauthenticated: no token, or not a valid one.
+        """
+        if token is None and self._no_auth:
+            return LOCAL_PERSON
+        caller = None if token is None else await self.of_token(token)
+        if caller is None:
+            raise Unauthenticated("token: unknown, expired, revoked or missing.")
+        return caller
+
     def forget(self) -> None:
         """Ask again for every token."""
         self._known.clear()

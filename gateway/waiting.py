@@ -111,8 +111,9 @@ class ChangesWait:
             return False
         with self._held.hold():
             link = await self._router.link(self._ref)
-            return await link.wait_beyond(seq, seconds, self._ignored)
-        return False  # the scope was cancelled
+            if await link.wait_beyond(seq, seconds, self._ignored):
+                return True
+        return False
 
     async def _settle(self, seq: int, settle_s: float, deadline: float) -> bool:
         """Wait for `settle_s` seconds of quiet; whether anything came beyond `seq`."""

@@ -21,10 +21,12 @@ import ray
 import uvicorn
 from starlette.applications import Starlette
 
+from actors.socket_folder import TEMP_ENV
 from gateway.app import create_app
 from gateway.logs import configure_logging
 from gateway.router import Router
 from gateway.settings import Settings
+from gateway.temp_folder import TempFolder
 from shared.limits import MAX_STEP2_BYTES, PARENT_WATCH_S, SOCKET_GRACE_S, SOCKET_PING_S
 
 ORDER_VARIABLE: Final = "DOCACTOR_WORKER"
@@ -114,22 +116,31 @@ def server_config(app: Starlette, settings: Settings) -> uvicorn.Config:
     )
 
 
-async def run(order: WorkerOrder, router: Router) -> None:
+async def run(order: WorkerOrder) -> None:
     """Serve until told to stop."""
+    router = Router(order.gateway_id)
     app = create_app(order.settings, router)
     server = GatewayServer(server_config(app, order.settings), app, order.parent)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.watch_parent)
         await server.serve([socket.socket(fileno=order.fd)])
         tasks.cancel_scope.cancel()
+    await router.close()
 
 
 def main() -> None:
+    """The process, from its order to its end."""
     order = read_order(os.environ)
     configure_logging(order.settings.log_level, Path(order.log_file) if order.log_file else None)
-    join_ray(order.ray_address, order.namespace)
-    anyio.run(run, order, Router(order.gateway_id), backend_options={"use_uvloop": True})
-    ray.shutdown()
+    folder = os.environ.get(TEMP_ENV)
+    temp = TempFolder.join(Path(folder)) if folder else None
+    try:
+        join_ray(order.ray_address, order.namespace)
+        anyio.run(run, order, backend_options={"use_uvloop": True})
+        ray.shutdown()
+    finally:
+        if temp is not None:
+            temp.leave()  # the last one removes it: that is us when the supervisor was killed
 
 
 if __name__ == "__main__":

@@ -1,0 +1,222 @@
+"""`docactor`: the command line.
+
+    docactor serve                       run the server
+    docactor create FILE                 a document from a Markdown file
+    docactor export ID                   a document as Markdown
+    docactor list | status | config      what there is, how it goes, what is in force
+    docactor token create --agent NAME   a token for an agent
+
+Exit codes: 0 done, 1 refused by the server, 2 wrong usage, 3 no server answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from gateway.address_file import read_address
+from gateway.arguments import Unfit, document
+from gateway.client import NoServerError, RestClient
+from gateway.owner_token import read_owner_token
+from gateway.settings import FIELDS, Loaded, Settings, describe, load
+from gateway.supervisor import serve
+from shared.errors import DocactorError, InvalidArgument
+from shared.limits import DEFAULT_LIST
+
+REFUSED: Final = 1
+USAGE: Final = 2
+NO_SERVER: Final = 3
+
+_HELP: Final = {
+    "host": "address to listen on (default 127.0.0.1)",
+    "port": "port to listen on (default 8000)",
+    "data": "folder of catalog, documents and owner token (default ./docactor-data)",
+    "workers": "gateway processes (default 1)",
+    "ray_address": "join this Ray cluster instead of starting one",
+    "public_url": "the address others type, when it is not http://HOST:PORT",
+    "behind_proxy": "a reverse proxy in front does TLS",
+    "no_auth": "no tokens at all; loopback only",
+    "tls_cert": "certificate file",
+    "tls_key": "key file of the certificate",
+    "allowed_hosts": "further Host names, with commas between",
+    "allowed_origins": "further browser origins, with commas between",
+    "warm_slots": "blank document actors kept started per node",
+    "max_active": "active documents per node",
+    "idle_s": "seconds until an idle document is put away",
+    "drain_s": "seconds a stop may take",
+    "writes_per_minute": "budget per principal and document",
+    "chars_per_hour": "budget per principal and document",
+    "named_factor": "named agents and people get this many times the budgets",
+    "log_level": "debug, info, warning or error",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    options = parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return command(options)
+    except NoServerError as error:
+        print(f"docactor: {error}. Start one with 'docactor serve'.", file=sys.stderr)
+        return NO_SERVER
+    except InvalidArgument as error:
+        print(f"docactor: {error.message}", file=sys.stderr)
+        return USAGE if options.run in (run_serve, run_config) else REFUSED
+    except DocactorError as error:
+        told = error.as_dict()
+        print(f"docactor: {told['message']} {told['next_step']}".rstrip(), file=sys.stderr)
+        return REFUSED
+    except OSError as error:
+        print(f"docactor: {error}", file=sys.stderr)
+        return REFUSED
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="docactor",
+        description="A server for documents that people and agents edit together.",
+        epilog="Settings come from docactor.toml, then DOCACTOR_* variables, then flags.",
+    )
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(name: str, run: Callable[[argparse.Namespace], int], about: str) -> Any:
+        sub = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+        sub.set_defaults(run=run)
+        return sub
+
+    for name, run, about in (
+        ("serve", run_serve, "run the server until Ctrl-C or SIGTERM"),
+        ("config", run_config, "print the settings in force and where each comes from"),
+    ):
+        _add_settings(add(name, run, about), FIELDS)
+    sub = add("create", run_create, "create a document from a Markdown file")
+    sub.add_argument("file", metavar="FILE", help="Markdown in UTF-8; - reads standard input")
+    sub.add_argument("--title", help="title (default: the first heading)")
+    sub.add_argument("--slug", help="name in the address (default: from the title)")
+    _add_server(sub)
+    sub = add("export", run_export, "write a document as Markdown to standard output")
+    sub.add_argument("id", metavar="ID", help="a document's id, slug or URL")
+    _add_server(sub)
+    sub = add("list", run_list, "list documents, last changed first")
+    sub.add_argument("--query", default="", help="words that title or slug contain")
+    sub.add_argument("--limit", type=int, default=DEFAULT_LIST, help="how many at most")
+    sub.add_argument("--before", help="go on from here: 'next' of the page before")
+    _add_server(sub)
+    _add_server(add("status", run_status, "show how the server is"))
+    _add_tokens(commands.add_parser("token", help="manage access tokens"))
+    return top
+
+
+def run_serve(options: argparse.Namespace) -> int:
+    return serve(_load(options).settings)
+
+
+def run_config(options: argparse.Namespace) -> int:
+    print(describe(_load(options)))
+    return 0
+
+
+def run_create(options: argparse.Namespace) -> int:
+    markdown = _read_file(options.file)
+    made = _client(options).create(markdown, options.title, options.slug)
+    print(f"{made['doc_id']}  {made['slug']}  {made['url']}")
+    return 0
+
+
+def run_export(options: argparse.Namespace) -> int:
+    sys.stdout.write(_client(options).export(_reference(options.id)))
+    return 0
+
+
+def run_list(options: argparse.Namespace) -> int:
+    page = _client(options).documents(options.query, options.limit, options.before)
+    for row in page["documents"]:
+        print(f"{row['doc_id']}  {row['updated_at']}  {row['slug']}  {row['title']}")
+    if "next" in page:
+        print(f"more: docactor list --before {page['next']}", file=sys.stderr)
+    return 0
+
+
+def run_status(options: argparse.Namespace) -> int:
+    status = _client(options).status()
+    print(msgspec.json.format(msgspec.json.encode(status)).decode())
+    return 0
+
+
+def run_token_create(options: argparse.Namespace) -> int:
+    name, agent = (options.agent, True) if options.agent else (options.person, False)
+    made = _client(options).create_token(name, options.scope, agent=agent)
+    print(made["token"])
+    print("Shown once: keep it where the agent's settings are.", file=sys.stderr)
+    return 0
+
+
+def _add_settings(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    sub.add_argument("--config", type=Path, help="settings file (default ./docactor.toml)")
+    group = sub.add_argument_group("settings")
+    switches = {name for name in FIELDS if isinstance(getattr(Settings(), name), bool)}
+    for name in names:
+        flag = "--" + name.replace("_", "-")
+        if name in switches:
+            group.add_argument(flag, action="store_true", default=None, help=_HELP[name])
+        else:
+            group.add_argument(flag, metavar="VALUE", help=_HELP[name])
+
+
+def _add_server(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--url", help="address of the server (default: from the data folder)")
+    _add_settings(sub, ("data",))
+
+
+def _add_tokens(sub: argparse.ArgumentParser) -> None:
+    actions = sub.add_subparsers(title="actions", required=True, metavar="ACTION")
+    create = actions.add_parser("create", help="make a token and print it once")
+    create.set_defaults(run=run_token_create)
+    whose = create.add_mutually_exclusive_group(required=True)
+    whose.add_argument("--agent", metavar="NAME", help="for an agent of this name")
+    whose.add_argument("--person", metavar="NAME", help="for yourself on another machine")
+    create.add_argument(
+        "--scope",
+        choices=("read", "write", "admin"),
+        default="write",
+        help="what it allows (default write)",
+    )
+    _add_server(create)
+
+
+def _load(options: argparse.Namespace) -> Loaded:
+    return load(vars(options), os.environ, options.config)
+
+
+def _client(options: argparse.Namespace) -> RestClient:
+    settings = _load(options).settings
+    data = settings.data_path
+    url = options.url or read_address(data) or settings.base_url
+    return RestClient(url, os.environ.get("DOCACTOR_TOKEN") or read_owner_token(data))
+
+
+def _reference(given: str) -> str:
+    try:
+        return document(given)
+    except Unfit as error:
+        raise error.kind(f"ID: {error.text}") from error
+
+
+def _read_file(name: str) -> str:
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"FILE: {name} is not UTF-8 (byte {error.start}).") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
