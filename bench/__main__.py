@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench import machine, results
-from bench.agent_calls import FollowCost, follow
 from bench.editing import Measured, Work, run
+from bench.following import FollowCost, follow
 from bench.processes import idle_cpu_per_second
 from bench.results import Results, Row, alone, compared
+from bench.scratch import scratch
 from bench.servers import ROOT, Server, docactor, hocuspocus, noop_mcp
 
 PER_DELIVERIES: Final = 10_000
@@ -73,26 +71,14 @@ def measure(server: Server, plan: Plan, folder: Path) -> Side:
     return Side(edited, idle, followed)
 
 
-@contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
-    """A folder on the disk the project is on: where /tmp is memory, an fsync would be free."""
-    parent = ROOT / "build"
-    parent.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="bench-", dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def rounds(plan: Plan) -> tuple[list[Side], list[Side]]:
     """Ours, the peer, ours, the peer: a server runs only while it is measured."""
     ours, peers = [], []
     for number in range(plan.rounds):
         print(f"round {number + 1} of {plan.rounds}")
-        with _scratch() as folder, docactor(folder) as server:
+        with scratch() as folder, docactor(folder) as server:
             ours.append(measure(server, plan, folder))
-        with _scratch() as folder, hocuspocus(folder) as server:
+        with scratch() as folder, hocuspocus(folder) as server:
             peers.append(measure(server, plan, folder))
     return ours, peers
 
@@ -155,7 +141,7 @@ def main() -> None:
     if only is not None:
         works = tuple(work for work in plan.works if work.id in only)
         plan = plan._replace(works=works, agent_calls=plan.agent_calls if "P6" in only else 0)
-    with _scratch() as folder:
+    with scratch() as folder:
         found = Results(machine.describe(folder), machine.versions(), [])
     found.rows.extend(rows(plan, *rounds(plan)))
     print(results.table(found))

@@ -43,7 +43,7 @@ class Server(NamedTuple):
 
 
 @contextlib.contextmanager
-def docactor(folder: Path) -> Iterator[Server]:
+def docactor(folder: Path, environment: dict[str, str] | None = None) -> Iterator[Server]:
     """Our server as `docactor serve` starts it, with one gateway process."""
     port = free_port()
     log = folder / "docactor.log"
@@ -52,7 +52,10 @@ def docactor(folder: Path) -> Iterator[Server]:
     where = ["--data", str(data)]
     listen = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command = [str(DOCACTOR), "serve", *where, *listen]
-    with running(command, cwd=folder, log=log) as process, httpx.Client(timeout=60) as client:
+    with (
+        running(command, cwd=folder, log=log, environment=environment) as process,
+        httpx.Client(timeout=60) as client,
+    ):
         wait_until(lambda: _answers(client, f"{base}/readyz"), "docactor", log)
         token = _make_token(where)
         headers = {"Authorization": f"Bearer {token}"}

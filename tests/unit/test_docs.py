@@ -1,0 +1,86 @@
+"""The reference says what the code does: nothing missing, nothing made up, no number stale."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from gateway.profiles import AUTHOR
+from gateway.settings import FIELDS, Settings
+from shared import close_codes, limits
+from shared.errors import BY_CODE, Moved
+
+REFERENCE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference"
+
+
+def _page(name: str) -> str:
+    return (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _table_rows(page: str, first_cell: str) -> dict[str, list[str]]:
+    """Rows of the page's tables whose first cell fits, by that cell without its backticks."""
+    rows: dict[str, list[str]] = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and re.fullmatch(first_cell, cells[0]):
+            rows[cells[0].strip("`")] = cells[1:]
+    return rows
+
+
+def test_every_error_code_has_its_row_and_says_whether_to_retry() -> None:
+    told = {code: kind for code, kind in BY_CODE.items() if kind is not Moved}
+    rows = _table_rows(_page("errors"), r"`[a-z_]+`")
+    assert {code: cells[1] == "yes" for code, cells in rows.items()} == {
+        code: kind.retryable for code, kind in told.items()
+    }
+
+
+def test_every_close_code_has_its_row() -> None:
+    codes = {str(code) for code in vars(close_codes).values() if isinstance(code, int)}
+    assert _table_rows(_page("errors"), r"\d{4}").keys() == codes
+
+
+def test_every_limit_shown_exists_and_has_the_value_shown() -> None:
+    rows = _table_rows(_page("limits"), r"`[A-Z_0-9]+`")
+    assert rows
+    shown = {name: float(cells[0].replace(",", "")) for name, cells in rows.items()}
+    assert shown == {name: getattr(limits, name, None) for name in shown}
+
+
+def test_every_setting_has_its_row_and_its_default() -> None:
+    rows = _table_rows(_page("settings-and-cli"), r"`[a-z_]+`(, `[a-z_]+`)*")
+    named = {name.strip("` ") for cell in rows for name in cell.split(",")}
+    assert named == set(FIELDS)
+    for name, cells in rows.items():
+        default = cells[0].strip("`")
+        if default:
+            assert str(getattr(Settings(), name)).lower().removesuffix(".0") == default
+
+
+@pytest.mark.parametrize("tool", sorted(AUTHOR))
+def test_every_tool_is_described(tool: str) -> None:
+    assert re.search(rf"^## .*\b{tool}\b", _page("tools"), re.MULTILINE)
+
+
+def test_the_mirror_in_a_few_lines_does_what_the_rule_says() -> None:
+    code = _page("mirror-rule").split("```python")[1].split("```")[0]
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)  # noqa: S102  the page's own example
+    answer = {
+        "removed": ["bbbbbbbb", "never-had"],
+        "blocks": [
+            {"anchor": "cccccccc-000001", "text": "moved up", "after": None},
+            {"anchor": "dddddddd-000002", "text": "new", "after": "cccccccc"},
+            {"anchor": "eeeeeeee-000003", "text": "new too", "after": "aaaaaaaa"},
+        ],
+    }
+    mirror = [("aaaaaaaa", "stays"), ("bbbbbbbb", "goes"), ("cccccccc", "moved up")]
+    assert namespace["apply"](mirror, answer) == [
+        ("cccccccc", "moved up"),
+        ("dddddddd", "new"),
+        ("aaaaaaaa", "stays"),
+        ("eeeeeeee", "new too"),
+    ]
