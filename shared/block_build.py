@@ -1,0 +1,193 @@
+"""Blocks written into an XmlFragment: built from a tree, or copied from another place.
+
+Called inside a transaction; what could fail is looked at before anything is changed, because a
+transaction does not roll back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pycrdt import XmlElement, XmlFragment, XmlText
+
+from shared.editor_shape import TEXTBLOCKS, placeholder, stock_attributes, stock_mark
+from shared.errors import UnsupportedMarkup
+from shared.raw_xml import (
+    RawChild,
+    RawElement,
+    RawParent,
+    RawText,
+    RawTransaction,
+    insert_value,
+    raw_transaction,
+    tag_of,
+    wrap,
+)
+from shared.tree import Node, Text
+
+_CARRIER: Final = "\N{INVISIBLE SEPARATOR}"  # stands before source a stock editor has no node for
+
+
+def insert(fragment: XmlFragment, at: int, node: Node, block_id: str | None) -> XmlElement:
+    """Build `node` as the child at `at`, as a stock editor would, with attribute `id` if given.
+
+    Raises:
+        UnsupportedMarkup: The tree holds a character no document can; nothing was changed.
+    """
+    require_text(node)
+    txn = raw_transaction(fragment)
+    raw = build(fragment.integrated, txn, at, node)
+    if block_id is not None:
+        raw.insert_attribute(txn, "id", block_id)
+    return wrap(raw, fragment)
+
+
+def require_text(node: Node) -> None:
+    """Refuse lone surrogates: the binding fails on them halfway.
+
+    Raises:
+        UnsupportedMarkup: There is one.
+    """
+    for child in node.content:
+        if isinstance(child, Node):
+            require_text(child)
+            continue
+        try:
+            child.text.encode()
+        except UnicodeEncodeError as error:
+            raise UnsupportedMarkup("markdown: the text holds a lone surrogate.") from error
+
+
+def build(parent: RawParent, txn: RawTransaction, at: int, node: Node) -> RawElement:
+    """Build `node` below `parent`.
+
+    An opaque node becomes the text that stands for it: only a copy has its content.
+    """
+    if node.type == "opaque":
+        node = Node("codeBlock", {"language": "=html"}, (Text(placeholder(node)),))
+    raw = parent.insert_element_prelim(txn, at, node.type)
+    for name, value in stock_attributes(node.type, node.attrs).items():
+        raw.insert_attribute(txn, name, value)
+    if node.type in TEXTBLOCKS:
+        build_inline(raw, txn, 0, node.content)
+        return raw
+    for position, child in enumerate(node.content):
+        if isinstance(child, Node):
+            build(raw, txn, position, child)
+    return raw
+
+
+def build_inline(
+    parent: RawElement, txn: RawTransaction, at: int, content: Iterable[Node | Text]
+) -> int:
+    """Insert runs and hard breaks from child position `at` on; return the position after them."""
+    runs: list[Text] = []
+    for item in content:
+        if isinstance(item, Text):
+            runs.append(item)
+        elif item.type == "opaque":
+            runs.append(Text(_CARRIER + placeholder(item)))
+        else:
+            at = _build_text(parent, txn, at, runs)
+            parent.insert_element_prelim(txn, at, item.type)
+            at += 1
+            runs = []
+    return _build_text(parent, txn, at, runs)
+
+
+def _build_text(parent: RawElement, txn: RawTransaction, at: int, runs: list[Text]) -> int:
+    """One XmlText, or none where there are no characters, as editors do."""
+    if not any(run.text for run in runs):
+        return at
+    text = parent.insert_str(txn, at, "")
+    length = 0
+    ended: dict[str, Any] = {}
+    for run in runs:
+        if not run.text:
+            continue
+        marks = {key: stock_mark(key, attrs) for key, attrs in run.marks.items()}
+        length += insert_value(text, txn, length, run.text, ended | marks)
+        ended = dict.fromkeys(marks)
+    return at + 1
+
+
+def copy(fragment: XmlFragment, source: XmlElement | XmlText, at: int, block_id: str) -> XmlElement:
+    """A deep copy of `source` at `at` under `block_id`: Yjs has no move.
+
+    Everything comes along as it is, known or not; a text at the top level becomes a paragraph.
+
+    Raises:
+        UnsupportedMarkup: Something in it cannot be copied; nothing was changed.
+    """
+    txn = raw_transaction(fragment)
+    raw = source.integrated
+    require_copyable(raw, txn)
+    if isinstance(raw, RawText):
+        twin = fragment.integrated.insert_element_prelim(txn, at, "paragraph")
+        _copy_text(twin, txn, 0, raw)
+    else:
+        twin = copy_element(fragment.integrated, txn, at, raw)
+    twin.insert_attribute(txn, "id", block_id)
+    return wrap(twin, fragment)
+
+
+def require_copyable(raw: RawChild, txn: RawTransaction) -> None:
+    """Refuse what the binding can show but not build: maps, arrays, texts inside texts.
+
+    Raises:
+        UnsupportedMarkup: There is some in or below `raw`.
+    """
+    waiting: list[Any] = [raw]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, RawText):
+            waiting += [value for value, _ in item.diff(txn)]
+        elif isinstance(item, RawElement) and len(children := item.children(txn)) == item.len(txn):
+            waiting += children
+        elif not is_json(item):
+            raise UnsupportedMarkup("block: it holds content that cannot be copied.")
+
+
+def is_json(value: object) -> bool:
+    """Whether a value found in a text is plain data, not a shared type."""
+    return value is None or isinstance(value, str | int | float | bool | list | dict | bytes)
+
+
+def copy_element(parent: RawParent, txn: RawTransaction, at: int, raw: RawElement) -> RawElement:
+    """A deep copy of `raw` below `parent`, attributes included."""
+    twin = parent.insert_element_prelim(txn, at, tag_of(raw))
+    _fill_copy(twin, txn, raw)
+    return twin
+
+
+def _fill_copy(twin: RawElement, txn: RawTransaction, raw: RawElement) -> None:
+    for name, value in raw.attributes(txn):
+        twin.insert_attribute(txn, name, value)
+    for position, child in enumerate(raw.children(txn)):
+        if isinstance(child, RawText):
+            _copy_text(twin, txn, position, child)
+        elif isinstance(child, RawElement):
+            copy_element(twin, txn, position, child)
+
+
+def _copy_text(parent: RawElement, txn: RawTransaction, at: int, raw: RawText) -> None:
+    twin = parent.insert_str(txn, at, "")
+    length = 0
+    ended: dict[str, Any] = {}
+    for value, marks in raw.diff(txn):
+        length += copy_value(twin, txn, length, value, ended | (marks or {}))
+        ended = dict.fromkeys(marks or {})
+
+
+def copy_value(
+    text: RawText, txn: RawTransaction, at: int, value: Any, marks: dict[str, Any]
+) -> int:
+    """Insert characters or a copy of an object embedded in a text; return the length."""
+    if not isinstance(value, RawElement):
+        return insert_value(text, txn, at, value, marks)
+    twin = text.insert_xmlelement_prelim(  # type: ignore[attr-defined] # the stub forgot it
+        txn, at, tag_of(value), iter(marks.items())
+    )
+    _fill_copy(twin, txn, value)
+    return 1

@@ -1,0 +1,141 @@
+"""What a stock Tiptap editor writes: which node may stand where, and with which attributes.
+
+StarterKit + TableKit + TaskList/TaskItem + Image + Highlight + Subscript + Superscript. An editor
+deletes from the shared document what its schema refuses, so whatever the server builds goes through
+`stock_attributes` and `stock_mark`: null attributes are not written, other defaults are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from shared.tree import Attrs, Node
+
+BLOCKS: Final = frozenset(
+    {
+        "paragraph",
+        "heading",
+        "bulletList",
+        "orderedList",
+        "taskList",
+        "blockquote",
+        "codeBlock",
+        "horizontalRule",
+        "table",
+        "image",
+    }
+)
+TEXTBLOCKS: Final = frozenset({"paragraph", "heading", "codeBlock"})
+# node -> the elements that may stand directly in it; one that is missing here holds none
+CHILDREN: Final[dict[str, frozenset[str]]] = {
+    "paragraph": frozenset({"hardBreak"}),
+    "heading": frozenset({"hardBreak"}),
+    "bulletList": frozenset({"listItem"}),
+    "orderedList": frozenset({"listItem"}),
+    "taskList": frozenset({"taskItem"}),
+    "listItem": BLOCKS,
+    "taskItem": BLOCKS,
+    "blockquote": BLOCKS,
+    "table": frozenset({"tableRow"}),
+    "tableRow": frozenset({"tableCell", "tableHeader"}),
+    "tableCell": BLOCKS,
+    "tableHeader": BLOCKS,
+}
+NO_CHILDREN: Final[frozenset[str]] = frozenset()
+
+_CELL: Final[Attrs] = {"colspan": 1, "rowspan": 1, "colwidth": None, "align": None}
+# node -> its attributes with their defaults; a default of None is not written
+ATTRIBUTES: Final[dict[str, Attrs]] = {
+    "heading": {"level": 1},
+    "orderedList": {"start": 1, "type": None},
+    "taskItem": {"checked": False},
+    "codeBlock": {"language": None},
+    "tableCell": _CELL,
+    "tableHeader": _CELL,
+    "image": dict.fromkeys(("src", "alt", "title", "width", "height")),
+}
+# attributes no Markdown can say: absent from a new tree means "as it is", an explicit None removes
+UNSPOKEN: Final = frozenset({"type", "colwidth", "width", "height"})
+
+# mark -> its attributes with their defaults, all of them written
+MARKS: Final[dict[str, Attrs]] = {
+    "bold": {},
+    "italic": {},
+    "strike": {},
+    "underline": {},
+    "code": {},
+    "subscript": {},
+    "superscript": {},
+    "highlight": {"color": None},
+    "link": {
+        "href": None,
+        "target": "_blank",
+        "rel": "noopener noreferrer nofollow",
+        "class": None,
+        "title": None,
+    },
+}
+# the attributes that mean something to a reader; the rest is an editor's habit
+_TOLD: Final[dict[str, tuple[str, ...]]] = {"highlight": ("color",), "link": ("href", "title")}
+
+# y-tiptap's name for one instance of a mark that does not exclude itself
+_INSTANCE: Final = re.compile(r"(.*)--[a-zA-Z0-9+/=]{8}\Z", re.DOTALL)
+
+_PLACEHOLDER: Final = re.compile("\N{INVISIBLE SEPARATOR}?<!-- opaque:(\\S+) (\\S*) -->\\Z")
+
+
+def mark_name(key: str) -> str:
+    """The mark a key of a text's attributes stands for: `comment--1tiVU/zO` is a `comment`."""
+    if "--" not in key:
+        return key
+    match = _INSTANCE.match(key)
+    return match[1] if match else key
+
+
+def is_known_mark(key: str) -> bool:
+    """Whether trees speak of the mark; any other stays as it is on characters that are kept."""
+    return mark_name(key) in MARKS
+
+
+def same_mark(name: str, one: Attrs, other: Attrs) -> bool:
+    """Whether two marks of one known name read the same: a link's target does not count."""
+    return all(one.get(key) == other.get(key) for key in _TOLD.get(name, ()))
+
+
+def stock_mark(key: str, attrs: Attrs) -> Attrs:
+    """The attributes of a mark as a stock editor writes them."""
+    return {**MARKS.get(mark_name(key), {}), **attrs}
+
+
+def stock_attributes(kind: str, attrs: Attrs) -> Attrs:
+    """The attributes of a node as a stock editor writes them, without any that is null."""
+    merged = {**ATTRIBUTES.get(kind, {}), **attrs}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def opaque(tag: str, ref: str) -> Node:
+    """The node that stands for content no stock editor knows."""
+    return Node("opaque", {"tag": tag, "ref": ref})
+
+
+def placeholder(node: Node) -> str:
+    """The text of an opaque node that cannot be built, because only its name is known."""
+    return f"<!-- opaque:{node.attrs.get('tag', '')} {node.attrs.get('ref', '')} -->"
+
+
+def from_placeholder(text: str) -> Node | None:
+    """The opaque node a text stands for, with or without the carrier's U+2063 in front."""
+    match = _PLACEHOLDER.match(text)
+    return opaque(match[1], match[2]) if match else None
+
+
+def plain_value(value: Any) -> Any:
+    """A JSON value with whole floats as integers: numbers arrive from JavaScript as floats."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        return {name: plain_value(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [plain_value(inner) for inner in value]
+    return value
