@@ -47,7 +47,7 @@ CREATE TABLE principals (
   name      TEXT NOT NULL
 ) STRICT;
 
--- What each principal was shown (ids and hashes), so that a write touches nothing unseen.
+-- What each principal was shown (ids and digests), so that a write touches nothing unseen.
 CREATE TABLE views (
   principal TEXT PRIMARY KEY,
   data      BLOB NOT NULL                        -- shared.views, encoded

@@ -70,10 +70,16 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Committer:
-    """One document's batches, in one store. `run` is the loop that commits them."""
+    """One document's batches, in one store. `run` is the loop that commits them.
 
-    def __init__(self, store: DocumentStore) -> None:
+    Attributes:
+        seq, change_seq: The last update and the head of the change feed that are on disk.
+    """
+
+    def __init__(self, store: DocumentStore, seq: int = 0, change_seq: int = 0) -> None:
         self.store = store
+        self.seq = seq
+        self.change_seq = change_seq
         self._waiting: deque[_Gathering] = deque()
         self._in_flight: _Gathering | None = None
         self._wake: Final = asyncio.Event()
@@ -99,17 +105,12 @@ class Committer:
         self._open().batch.answers.append(answer)
 
     def add_views(self, views: dict[str, bytes]) -> None:
-        """Go out with the batch that is gathering; they start none of their own."""
-        if self._waiting:
-            self._waiting[-1].batch.views |= views
+        """What was shown to whom. Goes out with the batch that gathers, or makes one."""
+        if views:
+            self._open().batch.views |= views
 
     def add_checkpoint(self, checkpoint: Checkpoint) -> None:
         self._open().batch.checkpoint = checkpoint
-
-    def store_views(self, views: dict[str, bytes]) -> None:
-        """Stored even when nobody edits: at passivation."""
-        if views:
-            self._open().batch.views |= views
 
     def after_commit(self, release: Release) -> None:
         """Calls `release` when everything gathered so far is on disk; at once when it is.
@@ -195,6 +196,7 @@ class Committer:
                 change_seq=last.change_seq,
                 principals=frozenset(row.principal for row in batch.rows.values()),
             )
+            self.seq, self.change_seq = committed.seq, committed.change_seq
             for listener in self._listeners:
                 listener(committed)
         self._in_flight = None

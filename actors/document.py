@@ -29,6 +29,7 @@ from shared.errors import (
 )
 from shared.ids import Choose, mint_block_id
 from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
+from shared.limits import VIEWS_STORE_MS
 from shared.protocol import (
     AnchorOnly,
     Caller,
@@ -75,6 +76,7 @@ class Document:
         self._once = Once()
         self._commit_listeners: list[Callable[[Committed], None]] = []
         self._reload_listeners: list[Callable[[], None]] = []
+        self._views_due = 0  # ms
         self._closing = False
         self.failed: DocactorError | None = None
 
@@ -182,7 +184,7 @@ class Document:
             checkpoint = self._live.checkpoint()
             if checkpoint is not None:
                 self._committer.add_checkpoint(checkpoint)
-            self._committer.store_views(self._live.views.save())
+            self._committer.add_views(self._live.views.save())
             await self._committer.drained()
             self._live.close()
         self._live = None
@@ -196,7 +198,18 @@ class Document:
 
     @property
     def backlogged(self) -> bool:
+        """Whether so many batches wait that links should stop reading."""
         return self._committer.backlogged
+
+    @property
+    def seq(self) -> int:
+        """The last update that is on disk."""
+        return self._committer.seq
+
+    @property
+    def change_seq(self) -> int:
+        """Head of the change feed that is on disk."""
+        return self._committer.change_seq
 
     def state_vector(self) -> bytes:
         return self._now_live().state_vector()
@@ -272,7 +285,9 @@ class Document:
         if effects is None:
             return
         self._committer.add(effects)
-        self._committer.add_views(live.views.save())
+        if live.at >= self._views_due:
+            self._committer.add_views(live.views.save())
+            self._views_due = live.at + VIEWS_STORE_MS
         if live.checkpoint_due():
             checkpoint = live.checkpoint()
             if checkpoint is not None:
@@ -302,7 +317,7 @@ class Document:
         except BaseException:
             await self._store.close()
             raise
-        self._committer = Committer(self._store)
+        self._committer = Committer(self._store, loaded.update_seq, loaded.change_head)
         for listener in self._commit_listeners:
             self._committer.subscribe(listener)
         self._live = live
@@ -312,11 +327,8 @@ class Document:
     def _build(
         self, loaded: Loaded, seed: tuple[Block, ...] | None, caller: Caller
     ) -> tuple[LiveDocument, Effects | None]:
-        taken: set[str] = set()
-
         def mint() -> str:
-            taken.add(block_id := mint_block_id(self._choose, taken))
-            return block_id
+            return mint_block_id(self._choose, ())  # whoever takes it makes sure it is new
 
         now = self._clock()
         if seed is not None:

@@ -18,10 +18,10 @@ from shared import blocks as yjs_blocks
 from shared.block_changes import ChangeLog, Draft
 from shared.block_index import BlockIndex, SavedIndex, Settled
 from shared.cursor import CursorCodec
-from shared.ids import anchor
 from shared.limits import CHECKPOINT_MAX_UPDATES, CHECKPOINT_MIN_BYTES
 from shared.markdown.render import render
 from shared.markdown.schema import plain_text
+from shared.patch_types import Present
 from shared.sections import Heading
 from shared.stored import Checkpoint, Effects, Loaded, StoredUpdate, Via
 from shared.tree import Block, Hints
@@ -67,15 +67,16 @@ class DocumentBrokenError(Exception):
 
 class _Rendered(msgspec.Struct, frozen=True):
     fingerprint: str
-    text: str
+    present: Present
     fidelity: tuple[str, ...]
 
 
 class LiveDocument:
     """See the module. Belongs to one thread; no method may be called from inside a transaction."""
 
-    def __init__(self, loaded: Loaded, doc: Doc[XmlFragment]) -> None:
+    def __init__(self, loaded: Loaded, doc: Doc[XmlFragment], mint: Mint) -> None:
         self.doc = doc
+        self._mint = mint
         self.fragment = doc.get(ROOT, type=XmlFragment)
         self.log = ChangeLog(loaded.rows, loaded.change_head, loaded.change_floor)
         self.cursors = CursorCodec(loaded.secret)
@@ -105,7 +106,7 @@ class LiveDocument:
         with doc.transaction():
             for update in loaded.updates:
                 doc.apply_update(update.data)
-        live = cls(loaded, doc)
+        live = cls(loaded, doc, mint)
         saved = SavedIndex.load(
             loaded.checkpoint.block_index if loaded.checkpoint else b"",
             [update.splice for update in loaded.updates],
@@ -119,13 +120,13 @@ class LiveDocument:
         cls, loaded: Loaded, content: tuple[Block, ...], author: Author, now: int, mint: Mint
     ) -> tuple[LiveDocument, Effects | None]:
         """A new document holding `content`. Seeding writes no change rows."""
-        live = cls(loaded, Doc())
+        live = cls(loaded, Doc(), mint)
         live.index, _ = BlockIndex.attach(live.fragment, None, mint, now)
 
         def build(fragment: XmlFragment) -> dict[str, Hints]:
             hints = {}
             for at, block in enumerate(content):
-                block_id = mint()
+                block_id = live.fresh_id()
                 yjs_blocks.insert(fragment, at, block.node, block_id)
                 hints[block_id] = block.hints
             return hints
@@ -133,18 +134,29 @@ class LiveDocument:
         settled = live._transact(now, build)
         return live, live._store(author, now, settled.splice, ()) if content else None
 
+    def fresh_id(self) -> str:
+        """A block id that no block of the document has."""
+        while (block_id := self._mint()) in self.index:
+            pass
+        return block_id
+
     # --- reading ---------------------------------------------------------------------------------
 
     def text(self, block_id: str) -> str:
         """The block's Markdown, from the cache when its fingerprint is the same."""
-        return self._rendered(block_id).text
+        return self._rendered(block_id).present.text
 
     def fidelity(self, block_id: str) -> tuple[str, ...]:
         """What the block's Markdown does not say exactly."""
         return self._rendered(block_id).fidelity
 
     def anchor(self, block_id: str) -> str:
-        return anchor(block_id, self.text(block_id))
+        """`<id>-<hash>` of the block as it is now."""
+        return self._rendered(block_id).present.anchor
+
+    def present(self) -> list[Present]:
+        """Every block with its Markdown, in order: what writes are planned against."""
+        return [self._rendered(block_id).present for block_id in self.index.ids]
 
     def headings(self) -> list[Heading]:
         """Top-level headings in document order."""
@@ -162,7 +174,8 @@ class LiveDocument:
         if cached is None or cached.fingerprint != fingerprint:
             hints = self.index.hints(block_id)
             rendered = render(self.index.node(block_id), hints, block_id)
-            cached = _Rendered(fingerprint, rendered.text, rendered.fidelity)
+            present = Present.of(block_id, rendered.text)
+            cached = _Rendered(fingerprint, present, rendered.fidelity)
             self._texts[block_id] = cached
         return cached
 
@@ -222,6 +235,11 @@ class LiveDocument:
 
     # --- storing ---------------------------------------------------------------------------------
 
+    def close(self) -> None:
+        """Stops observing. The document is not to be used afterwards."""
+        self.index.detach()
+        self._subscription.drop()
+
     def checkpoint_due(self) -> bool:
         enough = max(CHECKPOINT_MIN_BYTES, self._checkpoint_bytes // 4)
         return self._log_bytes > enough or self._log_updates > CHECKPOINT_MAX_UPDATES
@@ -247,6 +265,7 @@ class LiveDocument:
         self.update_seq += 1
         self.at = max(now, self.at)  # a clock that jumps back does not take time back
         self.names[author.principal] = author.name
+        floor = self.log.floor
         appended = self.log.append(drafts, author.principal, self.at, len(self.index.ids))
         data = self._captured or EMPTY_UPDATE
         self.clocks |= ends(data) if len(data) < _SMALL_UPDATE else self._all_clocks()
@@ -265,7 +284,7 @@ class LiveDocument:
             name=author.name,
             rows=appended.rows,
             superseded=appended.superseded,
-            floor=appended.floor,
+            floor=appended.floor if appended.floor > floor else None,
         )
 
     def _all_clocks(self) -> dict[int, int]:

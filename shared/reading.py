@@ -32,6 +32,7 @@ from shared.protocol import (
     ReadDocumentResult,
 )
 from shared.sections import Section, section_of, sections, subtree_chars
+from shared.view import Shown
 
 READ_ONCE: Final = "Call read_document once and go on from the cursor it returns."
 _SNIPPET: Final = 60  # characters on each side of a hit
@@ -116,12 +117,13 @@ def read_document(
     shown = _fit(live, start, end, request.max_chars)
     whole = (start, shown) == (0, len(ids))
     texts = {block_id: live.text(block_id) for block_id in ids[start:shown]}
-    live.views.on_read(caller.principal, live.log.head, whole, texts, now)
+    cursor = Cursor(live.log.head, part=not whole)
+    live.views.on_read(caller.principal, cursor, texts.items(), now)
     rest = [s for s in sections(live.headings(), len(ids)) if shown <= s.start < end]
     truncated = shown < end
     return ReadDocumentResult(
         title=title(live),
-        cursor=live.cursors.encode(Cursor(live.log.head, part=not whole)),
+        cursor=live.cursors.encode(cursor),
         total_chars=_chars(live, start, end),
         truncated=truncated,
         markdown=_markdown(request.format, texts),
@@ -150,12 +152,21 @@ def read_changes(
     )
     if page.too_old:
         return _start_over(live, "too_old")
-    shown = {entry.block_id: live.text(entry.block_id) for entry in page.entries}
-    live.views.on_changes(caller.principal, cursor, page.seq, shown, page.removed, now)
+    on = Cursor(page.seq, cut=page.cut, part=cursor.part)
+    shown = [Shown(e.block_id, live.text(e.block_id), e.after) for e in page.entries]
+    live.views.on_changes(
+        caller.principal,
+        cursor,
+        on,
+        shown=shown,
+        removed=page.removed,
+        order=live.index.ids,
+        now=now,
+    )
     return ReadChangesResult(
         blocks=_changed(live, page),
         removed=page.removed,
-        cursor=live.cursors.encode(Cursor(page.seq, cut=page.cut, part=cursor.part)),
+        cursor=live.cursors.encode(on),
         truncated=False,
         more=page.more,
         next_step="Call read_changes again with this cursor: there is more."

@@ -75,6 +75,7 @@ class Loaded(msgspec.Struct, frozen=True):
         update_seq, change_head, at: High-water marks; `seq` and time go on from them.
         title: The title given at creation; None: the document's first heading is its title.
         updates: The log after the checkpoint, in order.
+        views: What was shown to each principal (`shared.views`), as it last was stored.
     """
 
     secret: bytes

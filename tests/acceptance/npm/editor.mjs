@@ -1,0 +1,77 @@
+// An editor without a screen: the unmodified y-websocket client, told what to do on stdin.
+//
+//   node editor.mjs --url ws://127.0.0.1:8000/collab --doc ID --token T [--client y-websocket-2]
+//
+// One JSON object a line. In: {id, do: "text" | "insert" | "type" | "delete" | "state" | "who" | "quit", …}.
+// Out: {event: "status" | "synced" | "change" | "awareness" | "closed", …} and {id, …answer}.
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import WebSocket from 'ws'
+import * as Y from 'yjs'
+
+const { values: options } = parseArgs({ options: {
+  url: { type: 'string' }, doc: { type: 'string' }, token: { type: 'string', default: '' },
+  client: { type: 'string', default: 'y-websocket' } } })
+const { WebsocketProvider } = await import(options.client)
+
+const say = (object) => process.stdout.write(JSON.stringify(object) + '\n')
+const doc = new Y.Doc()
+const root = doc.getXmlFragment('default')
+let connections = 0
+
+// Version 1.x has no way to name subprotocols, as a browser would not need one with a cookie.
+class Socket extends WebSocket {
+  constructor (url) { super(url, options.token ? [`docactor.${options.token}`] : []) }
+}
+
+const provider = new WebsocketProvider(options.url, options.doc, doc, {
+  WebSocketPolyfill: Socket, disableBc: true })
+provider.on('status', ({ status }) => {
+  if (status === 'connected') connections += 1
+  say({ event: 'status', status, connections })
+})
+provider.on('sync', (synced) => say({ event: 'synced', synced }))
+provider.on('connection-close', (event) => say({ event: 'closed', code: event?.code ?? null }))
+provider.awareness.on('change', () => say({ event: 'awareness', states: who() }))
+doc.on('update', (update, origin) => {
+  if (origin === provider) say({ event: 'change', bytes: update.length, text: text() })
+})
+
+const plain = (node) => node instanceof Y.XmlText
+  ? node.toDelta().map((part) => typeof part.insert === 'string' ? part.insert : '').join('')
+  : node.toArray().map(plain).join(node.nodeName.endsWith('List') ? '\n' : '')
+const text = () => root.toArray().map(plain)
+const who = () => Object.fromEntries(provider.awareness.getStates())
+const leaf = (index) => {
+  const block = root.get(index)
+  if (block.length === 0) block.insert(0, [new Y.XmlText()])
+  return block.get(0)
+}
+const paragraph = (words) => {
+  const element = new Y.XmlElement('paragraph')
+  element.insert(0, [new Y.XmlText(words)])
+  return element
+}
+
+const acts = {
+  text: () => ({ text: text() }),
+  state: () => ({ vector: Buffer.from(Y.encodeStateVector(doc)).toString('base64'), connections }),
+  who: () => ({ states: who(), me: doc.clientID }),
+  presence: ({ state }) => { provider.awareness.setLocalState(state); return {} },
+  insert: ({ at, text }) => { root.insert(at ?? root.length, [paragraph(text)]); return {} },
+  type: ({ block, at, text }) => { leaf(block).insert(at ?? leaf(block).length, text); return {} },
+  delete: ({ block }) => { root.delete(block, 1); return {} },
+  disconnect: () => { provider.disconnect(); return {} },
+  connect: () => { provider.connect(); return {} },
+  quit: () => { provider.destroy(); say({ event: 'bye' }); process.exit(0) }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, do: act, ...rest } = JSON.parse(line)
+  try {
+    say({ id, ...acts[act](rest) })
+  } catch (error) {
+    say({ id, error: String(error) })
+  }
+}
+process.exit(0)
