@@ -44,7 +44,7 @@ $(PEERS): bench/npm/package-lock.json
 	cd bench/npm && npm ci
 	touch $@
 
-demo: $(ENVIRONMENT) ## a person and an agent in one document, in this terminal
+demo: $(ENVIRONMENT) $(CLIENTS) ## a person and an agent in one document, in this terminal
 	$(BIN)/python -m gateway.demo $(if $(ONCE),--once) $(if $(FILE),--file "$(FILE)")
 
 test: test-unit test-integration test-multinode test-acceptance ## every test

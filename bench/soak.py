@@ -20,7 +20,7 @@ import msgspec
 import psutil
 
 from bench.agent import Agent, RefusedError
-from bench.mirror import Mirror, read
+from bench.mirror import Follower, read
 from bench.results import FOLDER
 from bench.scratch import scratch
 from bench.servers import Server, docactor
@@ -63,7 +63,7 @@ class Bench(NamedTuple):
 
     doc: str
     writers: list[Writer]
-    mirror: Mirror
+    follower: Follower
 
 
 def holder(server: Server, doc: str) -> psutil.Process | None:
@@ -115,7 +115,7 @@ def _bench(server: Server, agents: contextlib.ExitStack, rng: random.Random) -> 
         Writer(agent(), doc, f"writer {number}", random.Random(rng.random()))
         for number in range(WRITERS_PER_DOCUMENT)
     ]
-    return Bench(doc, writers, Mirror(agent(), doc))
+    return Bench(doc, writers, Follower(agent(), doc))
 
 
 def _kill_one(server: Server, bench: Bench, running: Sequence[Future[None]]) -> float:
@@ -143,7 +143,7 @@ def _check(benches: Sequence[Bench], hold: Event) -> int:
     hold.set()
     try:
         time.sleep(1)
-        return sum(bench.mirror.differs() for bench in benches)
+        return sum(bench.follower.differs() for bench in benches)
     finally:
         hold.clear()
 
@@ -154,7 +154,7 @@ def _verify(server: Server, benches: Sequence[Bench]) -> tuple[int, int]:
     with Agent(server.mcp, server.token) as agent:
         for bench in benches:
             try:
-                present = read(agent, bench.doc)[0]
+                present = read(agent, bench.doc).texts
             except RefusedError as error:
                 print(error)
                 damaged += 1

@@ -9,7 +9,6 @@ from threading import Event
 from typing import Any, Final, NamedTuple
 
 from bench.agent import Agent, RefusedError
-from bench.mirror import block_id
 
 PACE_S: Final = 0.1  # between two writes
 AGAIN_S: Final = 0.05  # between two tries of one write
@@ -65,7 +64,7 @@ class Writer:
 
     def _take_in(self, answer: dict[str, Any], text: str) -> None:
         for block in answer["blocks"]:
-            written = block_id(block["anchor"])
+            written = block["anchor"].partition("-")[0]
             self._anchors[written] = block["anchor"]
             self.saved[written] = text
         for removed in answer["removed"]:
