@@ -160,7 +160,11 @@ class BlockBuilder:
             table = self._table(headless=True)
             built.append(Built(table, start, self._last_line(end)))
             return
-        node = read_placeholder(bare) or read_table(text) or code_block("=html", text)
+        node = (
+            read_placeholder(bare)
+            or read_table(text, MAX_DEPTH - self._depth)
+            or code_block("=html", text)
+        )
         built.append(Built(node, start, end))
 
     def _headless(self, line: int) -> bool:
@@ -208,7 +212,9 @@ class BlockBuilder:
         while (token := self._tokens[self._at]).type == "list_item_open":
             self._at += 1
             start, end = token.map or [0, 0]
+            self._depth += 1
             children = self._children("list_item_close")
+            self._depth -= 1
             item = _item(token, children)
             kind = "orderedList" if ordered else _list_kind(item)
             spread = self._spread(children, item)

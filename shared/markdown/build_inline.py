@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
 
 from markdown_it.token import Token
 
@@ -30,7 +30,7 @@ TAG_MARKS: Final = {
 _TOKEN_MARKS: Final = {"strong": "bold", "em": "italic", "s": "strike"}
 OUR_TAG: Final = re.compile(r'<(/?)(strong|em|del|u|mark|sub|sup)(?: data-color="([^"<>\n]*)")?>\Z')
 BREAK_TAG: Final = re.compile(r"<br ?/?>\Z")
-NOTHING: Final = "<!---->"  # keeps a line that is one `<br>` from being an HTML block
+NOTHING: Final = "<!---->"  # keeps a line that is one tag from being an HTML block
 PARAGRAPH_TAG: Final = "<p>"  # between the paragraphs of a table cell
 _ESCAPABLE: Final = re.compile(r"([\\\[\]<>&`*_~!])")
 
@@ -45,37 +45,40 @@ class InlineBuilder:
     def __init__(self, tokens: Sequence[Token], *, divided: bool = False) -> None:
         self.paragraphs: list[list[Node | Text]] = [[]]
         self._divided = divided
+        self._tokens = tokens
         self._open: list[tuple[str, Attrs]] = []  # marks, outermost first
         self._marks: dict[str, Attrs] = {}
         self._linked = False  # whether the open link has text
         self._paired = _pair_tags(tokens)
         for number, token in enumerate(tokens):
-            self._take(token, number, tokens)
+            take = self._TAKE.get(token.type)
+            if take:
+                take(self, token)
+            elif token.type == "html_inline":
+                self._html(token.content, number)
+            elif token.nesting > 0:
+                self._start(_TOKEN_MARKS[token.tag], {})
+            else:
+                self._end(_TOKEN_MARKS[token.tag])
 
-    def _take(self, token: Token, number: int, tokens: Sequence[Token]) -> None:
-        kind = token.type
-        if kind == "text":
-            self._text(token.content)
-        elif kind == "softbreak":
-            items = self.paragraphs[-1]
-            if not (items and items[-1] is HARD_BREAK):
-                self._text(" ")
-        elif kind == "hardbreak":
-            self.paragraphs[-1].append(HARD_BREAK)
-        elif kind == "code_inline":
-            self._text(token.content, {**self._marks, "code": {}})
-        elif kind == "html_inline":
-            self._html(token.content, number, tokens)
-        elif kind == "image":
-            self._verbatim(image_source(token))
-        elif kind == "footnote_reference":
-            self._verbatim(token.content)
-        elif kind in {"link_open", "link_close"}:
-            self._link(token, tokens, number)
-        elif token.nesting > 0:
-            self._start(_TOKEN_MARKS[token.tag], {})
-        elif token.nesting < 0:
-            self._end(_TOKEN_MARKS[token.tag])
+    def _plain(self, token: Token) -> None:
+        self._text(token.content)
+
+    def _soft_break(self, _token: Token) -> None:
+        if self.paragraphs[-1][-1:] != [HARD_BREAK]:
+            self._text(" ")
+
+    def _hard_break(self, _token: Token) -> None:
+        self.paragraphs[-1].append(HARD_BREAK)
+
+    def _code(self, token: Token) -> None:
+        self._text(token.content, {**self._marks, "code": {}})
+
+    def _image(self, token: Token) -> None:
+        self._verbatim(image_source(token))
+
+    def _footnote(self, token: Token) -> None:
+        self._verbatim(token.content)
 
     def _text(self, text: str, marks: dict[str, Attrs] | None = None) -> None:
         if not text:
@@ -91,7 +94,7 @@ class InlineBuilder:
     def _verbatim(self, source: str) -> None:
         self._text(CARRIER + source.replace("\n", " "))
 
-    def _html(self, tag: str, number: int, tokens: Sequence[Token]) -> None:
+    def _html(self, tag: str, number: int) -> None:
         if BREAK_TAG.match(tag):
             self.paragraphs[-1].append(HARD_BREAK)
         elif tag == PARAGRAPH_TAG and self._divided:
@@ -105,16 +108,16 @@ class InlineBuilder:
             else:
                 color = {} if match[3] is None else {"color": html.unescape(match[3])}
                 self._start(mark, stock_mark(mark, color))
-        elif not (tag == NOTHING and number == len(tokens) - 1 and _one_break(tokens)):
+        elif not (tag == NOTHING and number and _one_tag(self._tokens)):
             self._verbatim(tag)
 
-    def _link(self, token: Token, tokens: Sequence[Token], number: int) -> None:
-        if token.nesting > 0:
-            href, title = str(token.attrs.get("href", "")), token.attrs.get("title")
-            named = {"href": href, "title": str(title)} if title else {"href": href}
-            self._start("link", stock_mark("link", named))
-            self._linked = False
-            return
+    def _link_open(self, token: Token) -> None:
+        href, title = str(token.attrs.get("href", "")), token.attrs.get("title")
+        named = {"href": href, "title": str(title)} if title else {"href": href}
+        self._start("link", stock_mark("link", named))
+        self._linked = False
+
+    def _link_close(self, _token: Token) -> None:
         link = next(attrs for mark, attrs in reversed(self._open) if mark == "link")
         self._end("link")
         if not self._linked:  # nothing in it that could bear the mark
@@ -129,9 +132,20 @@ class InlineBuilder:
         del self._open[last]
         self._marks = dict(self._open)
 
+    _TAKE: ClassVar[dict[str, Callable[[InlineBuilder, Token], None]]] = {
+        "text": _plain,
+        "softbreak": _soft_break,
+        "hardbreak": _hard_break,
+        "code_inline": _code,
+        "image": _image,
+        "footnote_reference": _footnote,
+        "link_open": _link_open,
+        "link_close": _link_close,
+    }
 
-def _one_break(tokens: Sequence[Token]) -> bool:
-    return len(tokens) == 2 and BREAK_TAG.match(tokens[0].content) is not None
+
+def _one_tag(tokens: Sequence[Token]) -> bool:
+    return len(tokens) == 2 and tokens[0].type == "html_inline"
 
 
 def _pair_tags(tokens: Sequence[Token]) -> set[int]:

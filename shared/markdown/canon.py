@@ -27,9 +27,9 @@ MAX_LEVEL: Final = 6
 # Fixed order of marks; also which one stands outside when two run equally long.
 MARK_ORDER: Final = (
     "link",
+    "strike",
     "bold",
     "italic",
-    "strike",
     "underline",
     "highlight",
     "superscript",
@@ -52,7 +52,7 @@ def clean(text: str) -> str:
 
 
 def canon(node: Node) -> Node:
-    """The canonical form of a block, item, row or cell. Total: a tree no editor holds passes too."""
+    """The canonical form of a block, item, row or cell; a tree no editor holds passes too."""
     kind = node.type
     if kind in {"paragraph", "heading"}:
         return Node(kind, _attributes(node), canon_inline(node.content))

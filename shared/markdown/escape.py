@@ -1,8 +1,8 @@
 """Escaping text, as little as will do.
 
-`Caution` looks once at a whole textblock and says which characters could mean anything in it; a lone
-`*` or `` ` `` cannot. The escapes made here are a good guess: the caller reads the result back and
-escapes everything (`escape_all`) where the guess was wrong.
+`Caution` looks once at a whole textblock and says which characters could mean anything in it: a
+lone `*` or `` ` `` cannot. The escapes made here are a good guess: the caller reads the result back
+and escapes everything (`escape_all`) where the guess was wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENTITY: Final = re.compile(
 )
 _TAG_START: Final = re.compile(r"<[a-zA-Z/!?]")
 _INLINE_MARKUP: Final = re.compile(r"!\[|\[\]\(")
-_LAST_SEQUENCE: Final = len(HTML_SEQUENCES) - 1  # a lone tag, which ends no paragraph
+_BRACKETLESS: Final = {"bold", "italic", "strike", "code"}  # marks usually written without `<`
 
 # What makes the start of a line something else; group 1 stands before the character to escape.
 _LINE_START: Final = re.compile(
@@ -69,16 +69,29 @@ class Caution(msgspec.Struct):
     html: bool
 
 
-def caution(texts: Iterable[str], marks: frozenset[str]) -> Caution:
+class Run(msgspec.Struct, frozen=True):
+    """Where a run of text stands.
+
+    Attributes:
+        linked: Inside link text.
+        last: Nothing follows it in its textblock.
+    """
+
+    linked: bool = False
+    last: bool = False
+
+
+def caution(texts: Iterable[str], marks: set[str]) -> Caution:
     """`texts` are the runs of one textblock, code left out; `marks` all marks in it."""
     whole = "\n".join(texts)
+    carried = CARRIER in whole
     return Caution(
         star=whole.count("*") > 1 or not marks.isdisjoint({"bold", "italic"}),
         underscore=whole.count("_") > 1,
         tilde=whole.count("~~") > 1 or "strike" in marks,
-        tick=len(re.findall("`+", whole)) > 1 or "code" in marks,
-        links="](" in whole or "link" in marks or CARRIER in whole,
-        html=">" in whole or CARRIER in whole or bool(marks - {"bold", "italic", "strike", "code"}),
+        tick=carried or "code" in marks or len(re.findall("`+", whole)) > 1,
+        links=carried or "link" in marks or "](" in whole,
+        html=carried or ">" in whole or bool(marks - _BRACKETLESS),
     )
 
 
@@ -104,58 +117,52 @@ def _markup_end(source: str, start: int) -> int:
     return start + state.pos if source[state.pos - 1] == ")" else -1
 
 
-def escape(text: str, care: Caution, *, linked: bool, last: bool) -> str:
-    """A run of text with what could be markup escaped.
-
-    Args:
-        linked: The run stands inside link text.
-        last: Nothing follows it in its textblock.
-    """
+def escape(text: str, care: Caution, run: Run) -> str:
+    """A run of text with what could be markup escaped."""
     parts: list[str] = []
     done = 0
     for match in _SPECIAL.finditer(text):
-        start, end = match.span()
-        if start >= done and (replaced := _replacement(text, start, end, care, linked, last)):
-            parts += (text[done:start], replaced)
-            done = end
+        if _matters(text, match, care, run):
+            parts += (text[done : match.start()], "\\", "\\".join(match[0]))
+            done = match.end()
     return "".join((*parts, text[done:])) if parts else text
 
 
-def _replacement(
-    text: str, start: int, end: int, care: Caution, linked: bool, last: bool
-) -> str | None:
-    run = text[start:end]
-    sign = run[0]
-    before = text[start - 1] if start else ""
-    after = text[end] if end < len(text) else ""
-    if sign == "\\":
-        literal = _PUNCTUATION.match(after) if after else not last
-        return "\\\\" * len(run) if literal or len(run) > 1 else None
-    needed = {
-        "*": care.star and not _between_blanks(before, after),
-        "_": care.underscore and not (_is_word(before) and _is_word(after)),
-        "~": care.tilde and (len(run) > 1 or not before or not after),
-        "`": care.tick,
-        "[": linked or care.links or FOOTNOTE_REFERENCE.match(text, start) is not None,
-        "]": linked,
-        "!": not after and not last,
-        "<": _TAG_START.match(text, start) is not None and (care.html or _is_html(text, start)),
-        "&": _is_entity(text, start),
-    }[sign]
-    return "".join("\\" + character for character in run) if needed else None
+def _matters(text: str, match: re.Match[str], care: Caution, run: Run) -> bool:
+    start, end = match.span()
+    before, after = text[start - 1 : start], text[end : end + 1]
+    match match[0][0]:
+        case "\\":
+            bare = not run.last if not after else _PUNCTUATION.match(after) is not None
+            return end - start > 1 or bare
+        case "*":
+            return care.star and not _between_blanks(before, after)
+        case "_":
+            return care.underscore and not (before.isalnum() and after.isalnum())
+        case "~":
+            return care.tilde and (end - start > 1 or not before or not after)
+        case "`":
+            return care.tick
+        case "[":
+            return run.linked or care.links or FOOTNOTE_REFERENCE.match(text, start) is not None
+        case "]":
+            return run.linked
+        case "!":
+            return not after and not run.last
+        case "<":
+            opening = _TAG_START.match(text, start) is not None
+            return opening and (care.html or (start == 0 and _is_html(text)))
+        case _:
+            return _is_entity(text, start)
 
 
 def _between_blanks(before: str, after: str) -> bool:
     return bool(before and after) and before in WHITE and after in WHITE
 
 
-def _is_word(character: str) -> bool:
-    return character.isalnum()
-
-
-def _is_html(text: str, start: int) -> bool:
+def _is_html(text: str) -> bool:
     """Whether an HTML block would start here, were it the start of a line."""
-    return start == 0 and any(opening.search(text) for opening, _, _ in HTML_SEQUENCES)
+    return any(opening.search(text) for opening, _, _ in HTML_SEQUENCES)
 
 
 def _is_entity(text: str, start: int) -> bool:

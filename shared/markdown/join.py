@@ -14,7 +14,9 @@ from typing import Final
 
 from markdown_it.common.utils import normalizeReference
 
-from shared.markdown.build import EMPTY_TEXT, LIST_BREAK
+from shared.markdown.build import EMPTY_TEXT, LIST_BREAK, code_block
+from shared.markdown.canon import canon
+from shared.markdown.parse import parse_lines
 from shared.markdown.render import fence_lines
 
 _LIST: Final = re.compile(
@@ -79,15 +81,23 @@ def _apart(texts: list[str]) -> list[str]:
     labels = [_labels(text) for text in texts]
     for n in defining:
         own = {normalizeReference(match[1]) for match in _DEFINED.finditer(texts[n])}
-        if any(own & other for m, other in enumerate(labels) if m != n):
+        others = (text for m, text in enumerate(texts) if m != n and own & labels[m])
+        if any(_refers(text, texts[n]) for text in others):
             apart[n] = _as_fence("=markdown", texts[n])
     return apart
 
 
 def _labels(text: str) -> set[str]:
-    return (
-        {normalizeReference(match[1]) for match in _LABEL.finditer(text)} if "[" in text else set()
-    )
+    """What could be a reference in a text: far too much, but nothing is missing."""
+    if "[" not in text:
+        return set()
+    return {normalizeReference(match[1]) for match in _LABEL.finditer(text)}
+
+
+def _refers(text: str, definitions: str) -> bool:
+    """Whether `definitions` beside `text` would not stay the block they are."""
+    blocks = parse_lines(f"{text}\n\n{definitions}").blocks
+    return not blocks or canon(blocks[-1].node) != canon(code_block("=markdown", definitions))
 
 
 def _is_yaml(text: str) -> bool:

@@ -9,8 +9,10 @@ import msgspec
 
 from shared.errors import UnsupportedMarkup
 from shared.markdown.build import LIST_BREAK
-from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon, merge
+from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon
 from shared.markdown.destination import info_string, link_tail
+from shared.markdown.fidelity import unshown
+from shared.markdown.inline_writer import Place
 from shared.markdown.layout import (
     effective_hints,
     is_carrier,
@@ -20,7 +22,7 @@ from shared.markdown.layout import (
     shown_children,
 )
 from shared.markdown.parse import parse_lines
-from shared.markdown.render_inline import Place, render_inline
+from shared.markdown.render_inline import render_inline
 from shared.markdown.render_table import table_lines
 from shared.tree import NO_HINTS, Hints, Node, Text
 
@@ -54,7 +56,7 @@ def render(node: Node, hints: Hints = NO_HINTS, block_id: str = "") -> Rendered:
     if form.type == "opaque" and block_id:
         form = Node("opaque", {**form.attrs, "ref": block_id})
     lines = _top_lines(form, effective_hints(form, hints))
-    return Rendered("\n".join(lines))
+    return Rendered("\n".join(lines), unshown(node))
 
 
 def _top_lines(node: Node, hints: Hints) -> list[str]:
@@ -64,11 +66,7 @@ def _top_lines(node: Node, hints: Hints) -> list[str]:
 
 
 def block_lines(node: Node, *, top: bool = False) -> list[str]:
-    """The lines of a canonical block.
-
-    Args:
-        top: It is a top-level block, where front matter and link definitions can stand bare.
-    """
+    """The lines of a canonical block; only at the `top` front matter and definitions stand bare."""
     kind = node.type
     if kind == "paragraph":
         return render_inline(node.content, Place.PARAGRAPH).split("\n")
@@ -114,7 +112,7 @@ def _alt(alt: str) -> str:
     return escaped.replace("\n", "&#10;").replace("\r", "&#13;")
 
 
-# --- code and carriers -----------------------------------------------------------------------------
+# --- code and carriers ---------------------------------------------------------------------
 
 
 def _code_lines(node: Node, *, top: bool) -> list[str]:
@@ -158,7 +156,7 @@ def _bare(language: str, text: str, *, top: bool) -> str | None:
     return bare if [canon(block.node) for block in blocks] == [expected, follows] else None
 
 
-# --- quotes and lists ------------------------------------------------------------------------------
+# --- quotes and lists ----------------------------------------------------------------------
 
 
 def _quote_lines(node: Node) -> list[str]:
@@ -234,12 +232,5 @@ def _item_body(item: Node, children: tuple[Node, ...], *, loose: bool, bullet: b
         body = block_lines(first)
     if rest:
         body += gap(first, rest[0], loose=loose)
-        body += _stack_items(tuple(rest), loose=loose)
+        body += _stack(tuple(rest), loose=loose)
     return body
-
-
-def _stack_items(blocks: tuple[Node, ...], *, loose: bool) -> list[str]:
-    return _stack(blocks, loose=loose)
-
-
-__all__ = ["Rendered", "block_lines", "fence_lines", "merge", "render"]

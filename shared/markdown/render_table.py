@@ -5,8 +5,9 @@ from __future__ import annotations
 from shared.markdown.build import NO_HEADER
 from shared.markdown.build_inline import PARAGRAPH_TAG
 from shared.markdown.html_writer import html_lines
+from shared.markdown.inline_writer import Place
 from shared.markdown.layout import items
-from shared.markdown.render_inline import Place, render_inline
+from shared.markdown.render_inline import render_inline
 from shared.tree import Node
 
 _RULES = {"left": ":--", "center": ":-:", "right": "--:", "": "---"}
@@ -37,7 +38,7 @@ def _alignments(rows: list[tuple[Node, ...]]) -> list[str]:
 
 
 def _is_gfm(rows: list[tuple[Node, ...]]) -> bool:
-    """Whether only the first row holds header cells, all or none, and cells hold only paragraphs."""
+    """Whether header cells fill the first row or nothing, and cells hold only paragraphs."""
     kinds = {cell.type for cell in rows[0]}
     cells = [cell for row in rows for cell in row]
     return (

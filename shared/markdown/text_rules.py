@@ -50,10 +50,15 @@ def heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if not silent:
         line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
-        text = line.lstrip("#").rstrip(" \t")
-        cut = text.rstrip("#")  # a closing sequence counts only behind a space
-        state.tokens[-2].content = (text if cut.strip(" \t") == cut != "" else cut).strip(" \t")
+        state.tokens[-2].content = _heading_text(line)
     return True
+
+
+def _heading_text(line: str) -> str:
+    """The text of an ATX heading: a closing sequence counts only behind a blank."""
+    text = line.lstrip("#").rstrip(" \t")
+    cut = text.rstrip("#")
+    return (cut if cut[-1:] in {" ", "\t"} or not cut else text).strip(" \t")
 
 
 def reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
