@@ -1,0 +1,297 @@
+"""A router over documents in memory: lists of texts, good enough for what the gateway does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import msgspec
+from msgspec import UNSET
+
+from shared.cursor import Cursor, CursorCodec
+from shared.directory_protocol import (
+    Created,
+    DirectoryStatus,
+    DocumentRow,
+    DocumentRows,
+    NewToken,
+    TokenRow,
+)
+from shared.errors import DocactorError, DocumentNotFound
+from shared.ids import ALPHABET, anchor, mint_block_id, mint_doc_id
+from shared.protocol import (
+    AnchorOnly,
+    BlockText,
+    Caller,
+    ChangedBlock,
+    DeleteRequest,
+    InsertRequest,
+    PatchRequest,
+    ReadChangesRequest,
+    ReadChangesResult,
+    ReadDocumentRequest,
+    ReadDocumentResult,
+    Remaining,
+    ReplaceRequest,
+    WriteResult,
+    WrittenBlock,
+)
+from shared.slugs import slugify
+from shared.tokens import hash_token
+from shared.tree import Block
+
+WRITER = Caller("agent:1", "Writer", "person:1", True, frozenset({"read", "write"}))
+READER = Caller("agent:2", "Reader", "person:1", True, frozenset({"read"}))
+OWNER = Caller("person:1", "Ana", None, False, frozenset({"read", "write", "admin"}))
+TOKENS = {"writer-token": WRITER, "reader-token": READER, "owner-token": OWNER}
+
+
+class FakeLink:
+    """Notices of one document. `failure` is raised by the next wait."""
+
+    def __init__(self) -> None:
+        self.change_seq = 0
+        self.waiting = 0
+        self.failure: DocactorError | None = None
+        self._changed = anyio.Event()
+        self._authors: list[tuple[int, str]] = []
+
+    def notify(self, seq: int, principal: str) -> None:
+        self.change_seq = seq
+        self._authors.append((seq, principal))
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_beyond(
+        self, change_seq: int, seconds: float, ignore_principal: str | None = None, /
+    ) -> bool:
+        if self.failure is not None:
+            raise self.failure
+        self.waiting += 1
+        try:
+            with anyio.move_on_after(seconds):
+                while not self._beyond(change_seq, ignore_principal):
+                    await self._changed.wait()
+                return True
+            return False
+        finally:
+            self.waiting -= 1
+
+    def _beyond(self, seq: int, ignored: str | None) -> bool:
+        return any(at > seq and who != ignored for at, who in self._authors)
+
+
+class FakeDocument:
+    """Blocks as (id, text) in order, and a log of changes."""
+
+    def __init__(self, row: DocumentRow, blocks: tuple[Block, ...], choose: Any) -> None:
+        self.row = row
+        self.choose = choose
+        self.link = FakeLink()
+        self.codec = CursorCodec(row.doc_id.encode().ljust(16))
+        self.log: list[tuple[str, str, str]] = []  # block id, kind, principal
+        self.order: list[str] = []
+        self.texts: dict[str, str] = {}
+        for block in blocks:
+            self._add(len(self.order), block.source)
+
+    def cursor(self) -> int:
+        return self.codec.encode(Cursor(len(self.log)))
+
+    def anchors(self) -> list[str]:
+        return [anchor(block_id, self.texts[block_id]) for block_id in self.order]
+
+    def _add(self, at: int, text: str) -> str:
+        block_id = mint_block_id(self.choose, self.texts)
+        self.order.insert(at, block_id)
+        self.texts[block_id] = text
+        return block_id
+
+    def record(self, block_id: str, kind: str, principal: str) -> None:
+        self.log.append((block_id, kind, principal))
+
+    def read_document(self, _caller: Caller, request: ReadDocumentRequest) -> ReadDocumentResult:
+        pairs = [(anchor(i, self.texts[i]), self.texts[i]) for i in self.order]
+        parts = [f"[{a}]\n{t}" for a, t in pairs] if request.format == "anchored" else self.order
+        if request.format == "markdown":
+            parts = [text for _, text in pairs]
+        blocks = tuple(BlockText(a, t) for a, t in pairs)
+        return ReadDocumentResult(
+            title=self.row.title,
+            cursor=self.cursor(),
+            total_chars=sum(len(text) for _, text in pairs),
+            truncated=False,
+            markdown=UNSET if request.format == "blocks" else "\n\n".join(parts) + "\n",
+            blocks=blocks if request.format == "blocks" else UNSET,
+        )
+
+    def read_changes(self, caller: Caller, request: ReadChangesRequest) -> ReadChangesResult:
+        if request.cursor is None:
+            return ReadChangesResult((), (), self.cursor(), True, False, "no_cursor", "Read once.")
+        since = self.codec.decode(request.cursor, len(self.log)).seq
+        authors: dict[str, list[str]] = {}
+        for block_id, _, principal in self.log[since:]:
+            authors.setdefault(block_id, []).append(principal)
+        if request.exclude_self:
+            authors = {b: who for b, who in authors.items() if set(who) != {caller.principal}}
+        changed = tuple(
+            ChangedBlock(
+                anchor=anchor(block_id, self.texts[block_id]),
+                text=self.texts[block_id],
+                change="changed",
+                after=self.order[at - 1] if at else None,
+                by=tuple(dict.fromkeys(authors[block_id])),
+            )
+            for at, block_id in enumerate(self.order)
+            if block_id in authors
+        )
+        removed = tuple(block_id for block_id in authors if block_id not in self.texts)
+        return ReadChangesResult(changed, removed, self.cursor(), False, False)
+
+    def insert(self, caller: Caller, request: InsertRequest) -> WriteResult:
+        at = len(self.order) if request.after == "end" else 0
+        if not isinstance(request.after, str):
+            at = self.order.index(request.after.block_id) + 1
+        made = []
+        for offset, block in enumerate(request.blocks):
+            made.append(self._add(at + offset, block.source))
+            self.record(made[-1], "added", caller.principal)
+        return self._written(caller, made, inserted=len(made))
+
+    def patch(self, caller: Caller, request: PatchRequest) -> WriteResult:
+        gone, self.order = self.order, []
+        for block_id in gone:
+            del self.texts[block_id]
+            self.record(block_id, "removed", caller.principal)
+        return self.insert(caller, InsertRequest(request.blocks))
+
+    def replace(self, caller: Caller, request: ReplaceRequest) -> WriteResult:
+        block_id = request.start.block_id
+        self.texts[block_id] = request.blocks[0].source
+        self.record(block_id, "changed", caller.principal)
+        return self._written(caller, [block_id], replaced=1)
+
+    def delete(self, caller: Caller, request: DeleteRequest) -> WriteResult:
+        gone = [ref.block_id for ref in request.blocks]
+        for block_id in gone:
+            self.order.remove(block_id)
+            del self.texts[block_id]
+            self.record(block_id, "removed", caller.principal)
+        return self._written(caller, [], deleted=len(gone), removed=tuple(gone))
+
+    def _written(
+        self,
+        caller: Caller,
+        ids: list[str],
+        removed: tuple[str, ...] = (),
+        **counts: int,
+    ) -> WriteResult:
+        self.link.notify(len(self.log), caller.principal)
+        blocks = tuple(
+            WrittenBlock(
+                anchor(block_id, self.texts[block_id]),
+                self.order[self.order.index(block_id) - 1] if block_id != self.order[0] else None,
+            )
+            for block_id in ids
+        )
+        return WriteResult(
+            ok=True,
+            replaced=counts.get("replaced", 0),
+            inserted=counts.get("inserted", 0),
+            deleted=counts.get("deleted", 0),
+            moved=counts.get("moved", 0),
+            charged=sum(len(self.texts[block_id]) for block_id in ids),
+            blocks=blocks,
+            removed=removed,
+            kept=(),
+            conflicts=(),
+            cursor=self.cursor(),
+            behind=False,
+            remaining=Remaining(99, 9999),
+        )
+
+
+class FakeRouter:
+    """Documents in memory behind the router's three methods.
+
+    Fault switches: `failure` is raised by every call; `answers` gives a verb's or a Directory
+    method's result without asking any document. `requests` keeps what was asked.
+    """
+
+    def __init__(self, choose: Callable[[str], str]) -> None:
+        self.choose = choose
+        self.documents: dict[str, FakeDocument] = {}
+        self.failure: BaseException | None = None
+        self.answers: dict[str, Any] = {}
+        self.requests: list[tuple[str, Caller, Any]] = []
+        self.tokens = {hash_token(token): caller for token, caller in TOKENS.items()}
+        self.asked_tokens = 0
+
+    def document(self, ref: str) -> FakeDocument:
+        for found in self.documents.values():
+            if ref in (found.row.doc_id, found.row.slug):
+                return found
+        raise DocumentNotFound.for_document(ref)
+
+    async def call(self, ref: str, verb: str, caller: Caller, request: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        if self.failure is not None:
+            raise self.failure
+        self.requests.append((verb, caller, request))
+        if verb in self.answers:
+            return self.answers[verb]
+        return getattr(self.document(ref), verb)(caller, request)
+
+    async def link(self, ref: str) -> FakeLink:
+        await anyio.lowlevel.checkpoint()
+        return self.document(ref).link
+
+    async def directory(self, method: str, *args: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        if method == "authenticate":
+            self.asked_tokens += 1
+            return self.tokens.get(args[0])
+        if self.failure is not None:
+            raise self.failure
+        if method in self.answers:
+            return self.answers[method]
+        return getattr(self, f"_{method}")(*args)
+
+    def _create_document(
+        self,
+        caller: Caller,
+        title: str | None,
+        slug: str | None,
+        blocks: tuple[Block, ...],
+        _key: str | None,
+    ) -> Created:
+        doc_id = mint_doc_id(self.choose)
+        name = title or (blocks[0].source.lstrip("# ") if blocks else "Untitled")
+        row = DocumentRow(
+            doc_id, slug or slugify(name), name, "ready", 0, 1_764_500_000_000, caller.principal
+        )
+        made = FakeDocument(row, blocks, self.choose)
+        self.documents[doc_id] = made
+        anchors = tuple(AnchorOnly(each) for each in made.anchors())
+        return Created(doc_id, row.slug, name, made.cursor(), anchors)
+
+    def _list_documents(
+        self, _caller: Caller, query: str, limit: int, before: str | None
+    ) -> DocumentRows:
+        rows = tuple(d.row for d in self.documents.values() if query in d.row.title)
+        start = int(before or 0)
+        more = str(start + limit) if len(rows) > start + limit else None
+        return DocumentRows(rows[start : start + limit], more)
+
+    def _status(self) -> DirectoryStatus:
+        return DirectoryStatus(True, False, len(self.documents), 0, ())
+
+    def _create_token(
+        self, owner: str, name: str, scopes: frozenset[Any], agent: bool, expires: int | None
+    ) -> NewToken:
+        token = "".join(self.choose(ALPHABET) for _ in range(20))
+        caller = Caller(f"agent:{name}", name, owner, agent, scopes)
+        self.tokens[hash_token(token)] = caller
+        row = TokenRow("t1", name, owner, caller.principal, agent, scopes, 0, expires, None, None)
+        return NewToken(token, msgspec.structs.replace(row))

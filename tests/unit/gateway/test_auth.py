@@ -1,0 +1,133 @@
+"""Tokens to callers."""
+
+from __future__ import annotations
+
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.auth import LOCAL_AGENT, LOCAL_PERSON, Authenticator, DocactorTokens, mcp_caller
+from gateway.owner_token import read_owner_token, write_owner_token
+from gateway.profiles import AUTHOR, READER, profile
+from shared.errors import Overloaded, Unauthenticated
+from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S
+from shared.protocol import Caller
+from tests.unit.gateway import fakes
+from tests.unit.gateway.fakes import FakeRouter
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tokens(router: FakeRouter, clock: Clock) -> Authenticator:
+    return Authenticator(router, no_auth=False, now=clock)
+
+
+async def test_a_token_is_asked_for_once_a_while(
+    tokens: Authenticator, router: FakeRouter, clock: Clock
+) -> None:
+    for _ in range(3):
+        assert await tokens.of_token("writer-token") == fakes.WRITER
+    assert router.asked_tokens == 1
+    router.tokens.clear()
+    clock.now = TOKEN_CACHE_S
+    assert await tokens.of_token("writer-token") is None
+
+
+async def test_forgetting_asks_again(tokens: Authenticator, router: FakeRouter) -> None:
+    await tokens.of_token("writer-token")
+    router.tokens.clear()
+    tokens.forget()
+    assert await tokens.of_token("writer-token") is None
+
+
+@pytest.mark.parametrize("token", ["", "x" * 257, "schlüssel"])
+async def test_what_is_no_token_is_not_asked_for(
+    tokens: Authenticator, router: FakeRouter, token: str
+) -> None:
+    assert await tokens.of_token(token) is None
+    assert router.asked_tokens == 0
+
+
+async def test_guessing_does_not_fill_the_memory(tokens: Authenticator, rng: random.Random) -> None:
+    for _ in range(MAX_CACHED_TOKENS + 10):
+        await tokens.of_token(str(rng.random()))
+    assert len(tokens._known) <= MAX_CACHED_TOKENS
+
+
+async def test_a_directory_that_cannot_be_asked_is_no_refusal(tokens: Authenticator) -> None:
+    class Down(FakeRouter):
+        async def directory(self, method: str, *args: object) -> object:
+            raise Overloaded("The Directory does not answer.")
+
+    broken = Authenticator(Down(random.choice), no_auth=False)
+    with pytest.raises(Overloaded):
+        await broken.of_token("writer-token")
+
+
+async def test_headers_and_sockets_carry_the_same_tokens(tokens: Authenticator) -> None:
+    assert await tokens.of_header("Bearer writer-token") == fakes.WRITER
+    assert await tokens.of_header("bearer  writer-token ") == fakes.WRITER
+    assert await tokens.of_socket("writer-token") == fakes.WRITER
+    for header in (None, "", "Bearer", "Bearer nope", "Basic writer-token"):
+        with pytest.raises(Unauthenticated):
+            await tokens.of_header(header)
+    for token in (None, "", "nope"):
+        with pytest.raises(Unauthenticated):
+            await tokens.of_socket(token)
+
+
+async def test_without_auth_requests_are_the_local_agent_and_sockets_the_local_person(
+    router: FakeRouter,
+) -> None:
+    tokens = Authenticator(router, no_auth=True)
+    assert await tokens.of_header(None) == LOCAL_AGENT
+    assert await tokens.of_socket(None) == LOCAL_PERSON
+    assert await tokens.of_header("Bearer writer-token") == fakes.WRITER
+    with pytest.raises(Unauthenticated):
+        await tokens.of_header("Bearer nope")
+
+
+async def test_fastmcp_sees_the_caller_and_never_the_token(tokens: Authenticator) -> None:
+    verifier = DocactorTokens(tokens)
+    access = await verifier.verify_token("writer-token")
+    assert access is not None
+    assert access.claims["caller"] == fakes.WRITER
+    assert access.claims["sub"] == fakes.WRITER.principal
+    assert "writer-token" not in repr(access)
+    assert await verifier.verify_token("nope") is None
+
+
+async def test_outside_a_request_nobody_calls() -> None:
+    with pytest.raises(Unauthenticated):
+        mcp_caller(no_auth=False)
+    assert mcp_caller(no_auth=True) == LOCAL_AGENT
+
+
+async def test_tools_are_shown_by_what_the_token_allows() -> None:
+    assert profile(fakes.READER) == READER
+    assert profile(fakes.WRITER) == AUTHOR
+    assert profile(Caller("p", "P", scopes=frozenset({"admin"}))) == AUTHOR
+
+
+def test_the_owners_token_is_its_owners_alone(tmp_path: Path) -> None:
+    assert read_owner_token(tmp_path) is None
+    path = write_owner_token(tmp_path, "first")
+    write_owner_token(tmp_path, "second")
+    assert read_owner_token(tmp_path) == "second"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -1,0 +1,185 @@
+"""A waiting read_changes: when it answers, and with what."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from gateway.waiting import ChangesWait, Held
+from shared.errors import Overloaded
+from shared.ids import BlockRef
+from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult, ReplaceRequest
+from shared.tree import Block, Node
+from tests.unit.gateway.fakes import OWNER, READER, FakeDocument, FakeRouter
+
+pytestmark = pytest.mark.anyio
+
+LONG = 50.0
+
+
+@pytest.fixture
+async def document(router: FakeRouter) -> FakeDocument:
+    blocks = (Block(Node("paragraph"), source="one"),)
+    await router.directory("create_document", OWNER, "Plan", None, blocks, None)
+    return router.document("plan")
+
+
+def edit(document: FakeDocument, text: str, caller: Caller = OWNER) -> None:
+    blocks = (Block(Node("paragraph"), source=text),)
+    document.replace(caller, ReplaceRequest(BlockRef(document.order[0]), None, blocks))
+
+
+class Reader:
+    """A reader that waits, in the background."""
+
+    def __init__(
+        self, router: FakeRouter, cursor: int | None, *, exclude_self: bool = False
+    ) -> None:
+        self.held = Held()
+        self.router = router
+        self.result: ReadChangesResult | None = None
+        request = ReadChangesRequest(cursor=cursor, exclude_self=exclude_self)
+        self.wait = ChangesWait(router, self.held, "plan", READER, request)
+
+    async def run(self, wait_s: float, settle_s: float) -> None:
+        self.result = await self.wait.answer(wait_s, settle_s)
+
+    @property
+    def reads(self) -> int:
+        return len(self.router.requests)
+
+    def texts(self) -> list[str]:
+        assert self.result is not None
+        return [block.text for block in self.result.blocks]
+
+
+async def until_waiting(document: FakeDocument) -> None:
+    with anyio.fail_after(5):
+        while not document.link.waiting:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_without_waiting_it_answers_at_once(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    await reader.run(0, 3)
+    assert reader.texts() == []
+    assert reader.reads == 1
+
+
+async def test_it_answers_when_something_changes(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reader.run, LONG, 0.0)
+        await until_waiting(document)
+        edit(document, "two")
+    assert reader.texts() == ["two"]
+    assert reader.reads == 2
+
+
+async def test_it_answers_once_what_changed_is_quiet(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reader.run, LONG, 0.2)
+        for text in ("t", "tw", "two"):
+            await until_waiting(document)
+            edit(document, text)
+            await anyio.wait_all_tasks_blocked()
+    assert reader.texts() == ["two"]
+    assert reader.reads == 2
+
+
+async def test_changes_that_are_there_wait_for_quiet_only(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    cursor = document.cursor()
+    edit(document, "two")
+    reader = Reader(router, cursor)
+    await reader.run(LONG, 0.05)
+    assert reader.texts() == ["two"]
+    assert reader.reads == 1
+
+
+async def test_what_comes_while_it_settles_is_in_the_answer(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    cursor = document.cursor()
+    edit(document, "two")
+    reader = Reader(router, cursor)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reader.run, LONG, 0.2)
+        await until_waiting(document)
+        edit(document, "three")
+    assert reader.texts() == ["three"]
+
+
+async def test_it_answers_at_its_time_with_nothing(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    await reader.run(0.05, 3)
+    assert reader.texts() == []
+    assert reader.result is not None
+    assert reader.result.cursor == document.cursor()
+
+
+async def test_somebody_who_types_on_does_not_hold_it_beyond_its_time(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    cursor = document.cursor()
+    edit(document, "two")
+    reader = Reader(router, cursor)
+    with anyio.fail_after(5):
+        await reader.run(0.1, 30)
+    assert reader.texts() == ["two"]
+
+
+async def test_a_truncated_answer_does_not_wait(router: FakeRouter, document: FakeDocument) -> None:
+    reader = Reader(router, None)
+    with anyio.fail_after(5):
+        await reader.run(LONG, 30)
+    assert reader.result is not None
+    assert reader.result.truncated
+
+
+async def test_own_edits_do_not_wake_who_excludes_them(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor(), exclude_self=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reader.run, LONG, 0.0)
+        await until_waiting(document)
+        edit(document, "mine", READER)
+        await anyio.wait_all_tasks_blocked()
+        assert reader.result is None
+        edit(document, "theirs")
+    assert reader.texts() == ["theirs"]
+
+
+async def test_a_stop_ends_the_wait_with_what_there_is(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reader.run, LONG, 3.0)
+        await until_waiting(document)
+        reader.held.release()
+    assert reader.texts() == []
+    later = Reader(router, document.cursor())
+    later.held.release()
+    with anyio.fail_after(5):
+        await later.run(LONG, 3)
+    assert later.texts() == []
+
+
+async def test_an_error_of_the_link_is_the_callers(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    document.link.failure = Overloaded("The document keeps moving.")
+    with pytest.raises(Overloaded):
+        await Reader(router, document.cursor()).run(LONG, 3)
