@@ -102,6 +102,11 @@ class Activations:
         return tuple(self._held)
 
     @property
+    def held(self) -> tuple[Held, ...]:
+        """The active documents with their slots."""
+        return tuple(self._held.values())
+
+    @property
     def waiting(self) -> int:
         return len(self._opening)
 
@@ -181,8 +186,7 @@ class Activations:
             for held in [h for h in self._held.values() if h.holder.node_id == node_id]:
                 del self._held[held.route.key.doc_id]
         async with anyio.create_task_group() as group:
-            for blank in self._nodes.blanks():
-                group.start_soon(self._beat_blank, blank)
+            group.start_soon(self._beat_blanks)
             for doc_id in self.active:
                 group.start_soon(self._beat_active, doc_id)
         self._nodes.refill()
@@ -239,6 +243,7 @@ class Activations:
             if seed is not None:
                 break  # a second seeding needs a file that is certainly new
             before = await self._catalog.assignment(doc_id)
+            await self._beat_blanks()  # what killed it may have killed others
         raise StorageUnavailable("The document could not be opened: its slot was lost.")
 
     async def _take(self) -> Holder:
@@ -341,6 +346,11 @@ class Activations:
         self._nodes.gone(held.holder)
 
     # --- heartbeats and adoption ------------------------------------------------------------------
+
+    async def _beat_blanks(self) -> None:
+        async with anyio.create_task_group() as group:
+            for blank in self._nodes.blanks():
+                group.start_soon(self._beat_blank, blank)
 
     async def _beat_blank(self, blank: Holder) -> None:
         try:

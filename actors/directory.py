@@ -16,7 +16,7 @@ from typing import Final
 import anyio
 import msgspec
 
-from actors.activations import Activations, Seed
+from actors.activations import Activations, Held, Seed
 from actors.background import Background
 from actors.document_files import Files
 from actors.folder_lock import LockProof
@@ -24,6 +24,7 @@ from actors.nodes import Nodes
 from actors.ports import Catalog, Creation, Slots
 from actors.token_register import TokenRegister
 from shared.directory_protocol import (
+    ActiveDocument,
     Created,
     DirectorySettings,
     DirectoryStatus,
@@ -304,6 +305,7 @@ class Directory:
             documents=len(self._activations.active),
             waiting=self._activations.waiting,
             nodes=self._nodes.status(),
+            active=tuple(_active(held) for held in self._activations.held),
         )
 
     async def drain(self) -> None:
@@ -311,6 +313,16 @@ class Directory:
         self._draining = True
         self._nodes.close()
         await self._activations.drain()
+
+
+def _active(held: Held) -> ActiveDocument:
+    return ActiveDocument(
+        doc_id=held.route.key.doc_id,
+        epoch=held.route.key.epoch,
+        node_id=held.holder.node_id,
+        pid=held.holder.pid,
+        sessions=held.reported.sessions if held.reported else 0,
+    )
 
 
 def _digest(title: str | None, slug: str | None, blocks: tuple[Block, ...]) -> bytes:

@@ -28,8 +28,8 @@ from shared.errors import (
     StorageUnavailable,
 )
 from shared.ids import Choose, mint_block_id
-from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
 from shared.limits import VIEWS_STORE_MS
+from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
 from shared.protocol import (
     AnchorOnly,
     Caller,
@@ -260,6 +260,8 @@ class Document:
         caller: Caller,
         request: Request,
     ) -> WriteResult:
+        slot = None if request.options.dry_run else self._once.slot(verb, caller, request)
+
         async def write() -> WriteResult:
             live = await self._when_ready()
             now = self._clock()
@@ -274,9 +276,7 @@ class Document:
             await self._committer.settled()
             return written.result
 
-        slot = self._once.slot(verb, caller, request)
-        if slot is None or request.options.dry_run:
-            slot = None
+        if slot is None:
             return await write()
         await self._when_ready()
         return await self._once.run(slot, self._store, write)

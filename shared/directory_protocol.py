@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
 from shared.limits import ACTIVATE_DEADLINE_S, IDLE_S, REPORT_S, SLOT_REUSES, WARM_SLOTS
 from shared.protocol import AnchorOnly, Scope
+
+DIRECTORY_NAME: Final = "directory"  # the actor's, in our namespace
 
 DirectoryMethod = Literal[
     "resolve",
@@ -88,14 +90,25 @@ class NodeStatus(msgspec.Struct, frozen=True):
     refused: str = ""  # why its slots are not used
 
 
+class ActiveDocument(msgspec.Struct, frozen=True):
+    """A document that has an actor, and the process it is in."""
+
+    doc_id: str
+    epoch: int
+    node_id: str
+    pid: int
+    sessions: int
+
+
 class DirectoryStatus(msgspec.Struct, frozen=True):
-    """What `/readyz` and `docactor status` show. `documents`: those with an actor."""
+    """What `/readyz` and `docactor status` show. `active`: the documents that have an actor."""
 
     ready: bool
     draining: bool
     documents: int
     waiting: int
     nodes: tuple[NodeStatus, ...]
+    active: tuple[ActiveDocument, ...] = ()
 
 
 class DirectorySettings(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pycrdt import XmlFragment
+from pycrdt import XmlElement, XmlFragment, XmlText
 
 from shared import blocks
 from shared.block_edit import can_edit, edit
@@ -53,7 +53,7 @@ class Executor:
 
     def _replace(self, fragment: XmlFragment, op: Replace) -> None:
         at = self.order.index(op.block_id)
-        element = fragment.children[at]
+        element = _block(fragment, at)
         node = op.new.block.node
         if can_edit(element, node):
             edit(element, node)
@@ -71,7 +71,7 @@ class Executor:
 
     def _move(self, fragment: XmlFragment, op: Move) -> None:
         old = self.order.index(op.block_id)
-        source = fragment.children[old]
+        source = _block(fragment, old)
         self.order[old] = ""  # still there until its copy is; no id is empty
         at = self._place(op.after)
         blocks.copy(fragment, source, at, op.block_id)
@@ -90,3 +90,9 @@ class Executor:
         self.written.append(block_id)
         self.hints[block_id] = hints
         self.sent[block_id] = source
+
+
+def _block(fragment: XmlFragment, at: int) -> XmlElement | XmlText:
+    child = fragment.children[at]
+    assert not isinstance(child, XmlFragment)  # a fragment is a root, never a child
+    return child

@@ -197,8 +197,7 @@ def _carry_out(
         foreseen = _foreseen(live, plan) if options.dry_run else ()
         return Written(_result(live, plan, foreseen, start, behind=behind), None)
     executor = Executor(live.index.ids, live.fresh_id)
-    via = "agent" if caller.agent else "editor"
-    author = Author(caller.principal, caller.name, via)
+    author = Author(caller.principal, caller.name, "agent" if caller.agent else "editor")
     effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
     cursor = start
     if start is not None and not behind:

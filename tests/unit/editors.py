@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 from pycrdt import Doc, UndoManager, XmlElement, XmlFragment, XmlText
@@ -10,7 +11,9 @@ from pycrdt import Doc, UndoManager, XmlElement, XmlFragment, XmlText
 from actors.document import Document
 from shared.protocol import Caller
 
-WORDS = "river stone 日本 📊 cloud e\u0301clair quiet * _ # table [x] north `code` &amp; sea".split()
+WORDS = (
+    ["river", "stone", "日本", "📊", "cloud", "éclair", "quiet", "*", "_", "#", "table", "[x]", "north", "`code`", "&amp;", "sea"]
+)
 
 
 class Editor:
@@ -51,16 +54,20 @@ class Editor:
         blocks = len(self.root.children)
         acts = ["insert"] if not blocks else list(_ACTS)
         name = rng.choice(acts)
-        if name == "undo":
-            self.undo.undo()
-        elif name == "redo":
-            self.undo.redo()
+        if name in ("undo", "redo"):
+            _ACTS[name](self, rng)  # the undo manager opens a transaction of its own
         else:
             with self.doc.transaction():
                 _ACTS[name](self, rng)
         return name
 
-    # --- what people do ----------------------------------------------------------------------------
+    def take_back(self) -> None:
+        self.undo.undo()
+
+    def do_again(self) -> None:
+        self.undo.redo()
+
+    # --- what people do ---
 
     def insert(self, rng: random.Random) -> None:
         at = rng.randrange(len(self.root.children) + 1)
@@ -100,7 +107,7 @@ class Editor:
         rest = plain[cut:]
         if rest:
             del text[first : first + len(rest.encode())]
-        attributes: dict[str, Any] = dict(block.attributes) if self.keeps_ids else {}
+        attributes = _attributes(block) if self.keeps_ids else {}
         self.root.children.insert(at + 1, XmlElement(block.tag, attributes, [XmlText(rest)]))
         if not self.keeps_ids:
             self._strip()
@@ -126,7 +133,7 @@ class Editor:
         text = _only_text(block)
         if text is None or not isinstance(block, XmlElement):
             return
-        attributes: dict[str, Any] = dict(block.attributes)
+        attributes = _attributes(block)
         if not self.keeps_ids:
             attributes.pop("id", None)
         copy = XmlElement(block.tag, attributes, [XmlText(_plain(text))])
@@ -170,14 +177,14 @@ class Editor:
 
     def _strip(self) -> None:
         for block in self.root.children:
-            if isinstance(block, XmlElement) and "id" in dict(block.attributes):
+            if isinstance(block, XmlElement) and "id" in _attributes(block):
                 del block.attributes["id"]
 
     def _some_text(self, rng: random.Random) -> XmlText | None:
         return _only_text(self.root.children[rng.randrange(len(self.root.children))])
 
 
-_ACTS = {
+_ACTS: dict[str, Callable[[Editor, random.Random], None]] = {
     "insert": Editor.insert,
     "type": Editor.type,
     "erase": Editor.erase,
@@ -188,8 +195,8 @@ _ACTS = {
     "slide": Editor.slide,
     "retype": Editor.retype,
     "bold": Editor.bold,
-    "undo": None,
-    "redo": None,
+    "undo": lambda editor, _rng: editor.take_back(),
+    "redo": lambda editor, _rng: editor.do_again(),
 }
 
 
@@ -223,6 +230,10 @@ def _only_text(block: object) -> XmlText | None:
     return None
 
 
+def _attributes(block: XmlElement) -> dict[str, Any]:
+    view: Any = block.attributes  # its own annotations do not let it be iterated
+    return dict(view)
+
+
 def _plain(text: XmlText) -> str:
     return "".join(part for part, _ in text.diff() if isinstance(part, str))
-

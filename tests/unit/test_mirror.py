@@ -16,6 +16,7 @@ from actors.stored import DocumentStore
 from shared.errors import Busy
 from shared.ids import parse_ref
 from shared.markdown.parse import parse
+from shared.mirror import Mirror
 from shared.protocol import (
     Caller,
     DeleteRequest,
@@ -28,7 +29,6 @@ from shared.protocol import (
     WriteResult,
 )
 from tests.unit.editors import Editor
-from shared.mirror import Mirror
 
 START = """# Plan
 
@@ -51,13 +51,19 @@ ANN, BOB, AGENT, FOLLOWER, SLOW = (
     Caller(name, name.title(), agent=name.startswith("a-"))
     for name in ("ann", "bob", "a-agent", "a-follower", "a-slow")
 )
-NEW = ["Fresh words here.", "## New heading", "- a\n- b", "> quoted", "| a | b |\n| - | - |\n| 1 | 2 |"]
+NEW = [
+    "Fresh words here.",
+    "## New heading",
+    "- a\n- b",
+    "> quoted",
+    "| a | b |\n| - | - |\n| 1 | 2 |",
+]
 WHOLE = ReadDocumentRequest(format="blocks", max_chars=1_000_000)
 randoms = st.randoms(use_true_random=False)
 
 
 class MirrorMachine(RuleBasedStateMachine):
-    """Two editors (one strips ids), an agent that writes, one reader that follows, one that pages."""
+    """Two editors, one of which strips ids; an agent that writes; two readers, one that pages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +93,7 @@ class MirrorMachine(RuleBasedStateMachine):
     def run(self, awaitable: Any) -> Any:
         return self.runner.run(awaitable)
 
-    # --- people ------------------------------------------------------------------------------------
+    # --- people ---
 
     @rule(rng=randoms, who=st.sampled_from(["ann", "bob"]), acts=st.integers(1, 3))
     def edit(self, rng: random.Random, who: str, acts: int) -> None:
@@ -109,7 +115,7 @@ class MirrorMachine(RuleBasedStateMachine):
     def pull(self, who: str) -> None:
         self.editors[who].pull()
 
-    # --- the agent ---------------------------------------------------------------------------------
+    # --- the agent ---
 
     @rule(rng=randoms, race=st.booleans())
     def patch(self, rng: random.Random, race: bool) -> None:
@@ -150,7 +156,7 @@ class MirrorMachine(RuleBasedStateMachine):
             blocks = parse(rng.choice(NEW)).blocks
             self.run(self.document.replace(AGENT, ReplaceRequest(ref, None, blocks)))
 
-    # --- readers -----------------------------------------------------------------------------------
+    # --- readers ---
 
     @rule()
     def follow(self) -> None:
@@ -176,7 +182,7 @@ class MirrorMachine(RuleBasedStateMachine):
         )
         assert mirror.markdown() == read.markdown
 
-    # --- the server --------------------------------------------------------------------------------
+    # --- the server ---
 
     @rule()
     def restart(self) -> None:

@@ -1,0 +1,307 @@
+"""The main job, told as it happens: people and an agent in one living document.
+
+    python -m gateway.demo [--once] [--file FILE]
+
+Everything is real: a server process with its own Ray and SQLite files, clients over real sockets,
+and a kill -9 in the middle. A step that does not hold ends the demo with exit code 1. Without
+`--once` the server then stays up, and how to connect is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.abc
+import httpx
+
+from gateway.client import RestClient
+from gateway.demo_parties import (
+    Agent,
+    LiveEditor,
+    NodeEditor,
+    StoryError,
+    agent,
+    live_editor,
+    node_editor,
+    server,
+    until,
+)
+from gateway.owner_token import read_owner_token
+from shared.errors import DocactorError
+
+README: Final = Path(__file__).parent.parent / "README.md"
+STARTED: Final = time.monotonic()
+
+
+def main() -> int:
+    """Tell the story; 0 when every step held."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--once", action="store_true", help="end after the story")
+    options.add_argument("--file", type=Path, default=README, help="the document to start from")
+    given = options.parse_args()
+    data = Path(tempfile.mkdtemp(prefix="docactor-demo-"))
+    failures: list[BaseException] = []
+    try:
+        anyio.run(partial(demo, given.file, data, once=given.once))
+    except* (StoryError, DocactorError, OSError, httpx.HTTPError) as failed:
+        failures = leaves(failed)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+    for failure in failures:
+        say(f"FAILED: {failure}")
+    return 1 if failures else 0
+
+
+async def demo(file: Path, data: Path, *, once: bool) -> None:
+    """The server, the story, and what to do next."""
+    markdown = await anyio.Path(file).read_text(encoding="utf-8")
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "gateway.cli", "serve", "--data", str(data)]
+    say("step 0  a server: its own Ray, SQLite files, one gateway")
+    began = time.monotonic()
+    async with server([*command, "--port", str(port)], partial(is_ready, base), echo):
+        say(f"        ready after {time.monotonic() - began:.1f} s")
+        rest = RestClient(base, await anyio.to_thread.run_sync(read_owner_token, data))
+        story = Story(base, rest, str(read_owner_token(data)), file.name, markdown)
+        await story.tell()
+        if once:
+            say("done: every step held")
+            return
+        story.how_to_connect()
+        await wait_for_ctrl_c()
+
+
+class Story:
+    """The steps, in order. Each says what each party saw, or raises StoryError."""
+
+    def __init__(self, base: str, rest: RestClient, owner: str, name: str, markdown: str) -> None:
+        self._base = base
+        self._ws = base.replace("http", "ws", 1) + "/collab"
+        self._rest = rest
+        self._owner = owner
+        self._name = name
+        self._markdown = markdown
+        self._agent_token = ""
+        self._doc: dict[str, Any] = {}
+
+    async def tell(self) -> None:
+        await self._create()
+        doc = self._doc["doc_id"]
+        async with (
+            live_editor(f"{self._ws}/{doc}", self._owner) as ann,
+            node_editor(self._ws, doc, self._owner) as bob,
+            agent(f"{self._base}/mcp", self._agent_token, doc) as scribe,
+        ):
+            await self._meet(ann, bob, scribe)
+            await self._type_and_follow(ann, bob, scribe)
+            await self._patch(ann, bob, scribe)
+            await self._kill(ann, bob, scribe)
+            await self._same(ann, bob, scribe)
+
+    async def _create(self) -> None:
+        made = await in_thread(self._rest.create, self._markdown, None, None)
+        token = await in_thread(partial(self._rest.create_token, "scribe", "write", agent=True))
+        self._doc, self._agent_token = made, token["token"]
+        say(f"step 1  a document from {self._name}: {len(self._markdown):,} characters")
+        say(
+            f"        {made['doc_id']} has {len(made['blocks'])} blocks, each with an id of its own"
+        )
+
+    async def _meet(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+        read = await scribe.read()
+        bobs = (await bob.ask("text"))["text"]
+        hold(len(ann.texts()) == len(bobs) == len(scribe.mirror.order), "all see the same blocks")
+        say(
+            f"step 2  ann (pycrdt Provider) and bob (Node, unmodified y-websocket): {len(bobs)} blocks"
+        )
+        say(
+            f"        the agent scribe reads once over MCP: {scribe.read_chars:,} characters, "
+            f"cursor {read.cursor}"
+        )
+
+    async def _type_and_follow(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+        before = scribe.read_chars
+        block = next(i for i, text in enumerate(ann.texts()) if len(text) > 20)
+        words = " — and ann was here"
+        async with anyio.create_task_group() as tasks:
+            waiting = Answer(tasks, partial(scribe.follow, wait_s=20))
+            for letter in words:
+                ann.type(block, letter)
+                await anyio.sleep(0.01)
+            began = time.monotonic()
+            await until("ann's words at bob's", lambda: words in "".join(bob.texts) or None)
+            took = (time.monotonic() - began) * 1000
+            changes = await waiting.get()
+        told = scribe.read_chars - before
+        size = sum(map(len, scribe.mirror.texts.values()))
+        hold(len(changes.blocks) == 1, "one block changed")
+        hold(words.strip() in changes.blocks[0].text, "the agent reads ann's words")
+        say(f"step 3  ann types {len(words)} letters; bob has the last one {took:.0f} ms later")
+        say(
+            f"        scribe's read_changes answers once: 1 block, by {changes.blocks[0].by[0]}, "
+            f"{told:,} of {size:,} characters ({told / size:.1%})"
+        )
+
+    async def _patch(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+        mirror = scribe.mirror
+        target = next(i for i in mirror.order if mirror.texts[i][:1].isalpha())
+        revised = mirror.texts[target] + " *Revised by scribe.*"
+        text = mirror.markdown().replace(mirror.texts[target], revised, 1)
+        began = time.monotonic()
+        result = await scribe.call(
+            "patch", doc_id=self._doc["doc_id"], markdown=text, base=mirror.cursor
+        )
+        took = (time.monotonic() - began) * 1000
+        hold((result["replaced"], result["deleted"]) == (1, 0), f"one block replaced: {result}")
+        seen = "Revised by scribe."
+        await until("the patch at ann's", lambda: seen in "".join(ann.texts()) or None)
+        await until("the patch at bob's", lambda: seen in "".join(bob.texts) or None)
+        mirror.cursor = result["cursor"]
+        mirror.texts[target] = revised
+        say(
+            f"step 4  scribe patches one paragraph of {len(text):,} characters in {took:.0f} ms: "
+            f"{result['replaced']} replaced, {result['charged']:,} characters charged"
+        )
+        say("        ann and bob see it without having done anything")
+
+    async def _kill(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+        pid = await in_thread(self._pid)
+        connections = bob.connections
+        os.kill(pid, signal.SIGKILL)
+        began = time.monotonic()
+        words = "Typed while the actor was dead. "
+        await bob.ask("type", block=0, at=0, text=words)
+        await until("bob's words at ann's", lambda: words in "".join(ann.texts()) or None)
+        took = (time.monotonic() - began) * 1000
+        changes = await scribe.follow()
+        hold(any(words in block.text for block in changes.blocks), "the agent goes on")
+        again = await in_thread(self._pid)
+        hold(again != pid, "another process has the document")
+        hold(bob.connections == connections, "the editors' sockets stayed open")
+        say(f"step 5  kill -9 of the document's actor (pid {pid}); bob types on")
+        say(
+            f"        ann has his words {took:.0f} ms later, from pid {again}; no socket was closed"
+        )
+        say(f"        scribe follows with the cursor it had: {len(changes.blocks)} block")
+
+    async def _same(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+        while (await scribe.follow()).more:
+            continue
+        exported = await in_thread(self._rest.export, self._doc["doc_id"])
+        hold(scribe.mirror.markdown() == exported, "the agent's copy is the document")
+        bobs = (await bob.ask("text"))["text"]
+        hold(bobs == ann.texts(), "both editors hold the same text")
+        say(
+            f"step 6  scribe's copy, kept by read_changes alone, is the document: "
+            f"{len(exported):,} characters, equal"
+        )
+        say(f"        scribe read {scribe.read_chars:,} characters in all, {len(exported):,} once")
+
+    def _pid(self) -> int:
+        """The process that holds the document now."""
+        for active in self._rest.status()["active"]:
+            if active["doc_id"] == self._doc["doc_id"]:
+                return int(active["pid"])
+        raise StoryError("the document is not active")
+
+    def how_to_connect(self) -> None:
+        """What to paste where."""
+        client = {
+            "mcpServers": {
+                "docactor": {
+                    "type": "http",
+                    "url": f"{self._base}/mcp",
+                    "headers": {"Authorization": f"Bearer {self._agent_token}"},
+                }
+            }
+        }
+        say("")
+        say("The server stays up; Ctrl-C ends it and removes its data.")
+        say(f"  agents   {self._base}/mcp")
+        say(f"  editors  {self._ws}/{self._doc['doc_id']}  (y-websocket)")
+        say(f"           subprotocol docactor.{self._owner}")
+        say(f"  REST     {self._base}/api/documents/{self._doc['doc_id']}.md")
+        say("  an MCP client's configuration:")
+        say(json.dumps(client, indent=2))
+
+
+class Answer:
+    """A call that runs beside others; `get` waits for what it returns."""
+
+    def __init__(self, tasks: anyio.abc.TaskGroup, call: Callable[[], Any]) -> None:
+        self._done = anyio.Event()
+        self._value: Any = None
+        tasks.start_soon(self._run, call)
+
+    async def _run(self, call: Callable[[], Any]) -> None:
+        self._value = await call()
+        self._done.set()
+
+    async def get(self) -> Any:
+        await self._done.wait()
+        return self._value
+
+
+async def in_thread(call: Callable[..., Any], *arguments: Any) -> Any:
+    return await anyio.to_thread.run_sync(call, *arguments)
+
+
+async def is_ready(base: str) -> bool:
+    """Whether the server would open a document now."""
+    try:
+        async with httpx.AsyncClient() as http:
+            return (await http.get(f"{base}/readyz")).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+async def wait_for_ctrl_c() -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            return
+
+
+def hold(holds: bool, what: str) -> None:
+    """Raises StoryError when a step did not hold."""
+    if not holds:
+        raise StoryError(f"did not hold: {what}")
+
+
+def say(line: str) -> None:
+    print(f"{time.monotonic() - STARTED:6.1f}s  {line}" if line else "", flush=True)
+
+
+def echo(line: str) -> None:
+    """A line of the server's."""
+    print(f"        | {line}", flush=True)
+
+
+def leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
