@@ -18,12 +18,11 @@ from actors.document_files import DocumentFiles
 from actors.folder_lock import FolderLock
 from actors.json_log import log_to_file
 from actors.ray_slots import RaySlots
-from shared.directory_protocol import DirectoryMethod, DirectorySettings
+from shared.directory_protocol import DIRECTORY_NAME, DirectoryMethod, DirectorySettings
 from shared.errors import DocactorError, InternalError, StorageUnavailable
 
 log = logging.getLogger(__name__)
 
-DIRECTORY_NAME: Final = "directory"
 METHODS: Final[frozenset[str]] = frozenset(get_args(DirectoryMethod))
 RETRY_S: Final = 1.0  # a catalog that cannot be opened is tried again this often
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import anyio
 import ray
@@ -17,6 +16,7 @@ from actors.document_actor import SLOT_OPTIONS, RemoteDocumentActor
 from actors.folder_lock import LockProof
 from actors.ports import Beat, Holder, NodeInfo, SlotLostError, SlotSilentError
 from actors.processes import kill_for_certain
+from actors.ray_calls import answer_within
 from shared.errors import WireError, from_wire
 from shared.limits import (
     ACTIVATE_DEADLINE_S,
@@ -29,7 +29,6 @@ from shared.limits import (
 from shared.protocol import Activated, Activation, RouteKey, Whoami
 
 SLOT_PREFIX: Final = "doc-slot-"
-T = TypeVar("T")
 
 
 class RaySlots:
@@ -141,21 +140,3 @@ class RaySlots:
             except ValueError as error:
                 raise SlotLostError(f"{actor} is not there") from error
         return self._handles[actor]
-
-
-async def answer_within(ref: ray.ObjectRef[T], seconds: float) -> T:
-    """What a call answers. Giving up on it, by timeout or cancellation, leaves it running.
-
-    Raises:
-        TimeoutError: No answer within `seconds`.
-        RayError: The actor or the call failed.
-    """
-    future = asyncio.wrap_future(ref.future())
-    future.add_done_callback(_seen)
-    return await asyncio.wait_for(asyncio.shield(future), seconds)
-
-
-def _seen(future: asyncio.Future[Any]) -> None:
-    """Takes note of a failure that may come after everybody has given up."""
-    if not future.cancelled():
-        future.exception()

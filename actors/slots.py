@@ -106,7 +106,7 @@ class Slot:
         open_document: Opens what an activation says; raises DocactorError or StaleEpochError.
         open_link: The link's server end for an open document, on this node's address.
         leave: Ends the process at once with this exit code.
-        takeover_s, orphan_s: Seconds; see shared.limits.
+        takeover_s, orphan_s, watch_s: Seconds; see shared.limits.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Slot:
         parent: Callable[[], int] = os.getppid,
         takeover_s: float = TAKEOVER_S,
         orphan_s: float = ORPHAN_S,
+        watch_s: float = PARENT_WATCH_S,
     ) -> None:
         self._identity = identity
         self._open_document = open_document
@@ -127,6 +128,7 @@ class Slot:
         self._parent = parent
         self._takeover_s = takeover_s
         self._orphan_s = orphan_s
+        self._watch_s = watch_s
         self._state: State = "blank"
         self._open: Open | None = None
         self._in_flight = 0
@@ -240,7 +242,7 @@ class Slot:
     async def watch(self) -> None:
         """Fences itself when its node died, leaves when nobody needs it. Returns when it leaves."""
         while self._state not in {"dead", "fenced"}:
-            await anyio.sleep(PARENT_WATCH_S)
+            await anyio.sleep(self._watch_s)
             if self._is_busy():
                 self._busy_at = _now()
             if self._parent() != self._identity.parent:

@@ -17,11 +17,11 @@ import anyio
 import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
-from actors.directory_actor import DIRECTORY_NAME
-from actors.ray_slots import answer_within
+from actors.ray_calls import answer_within
 from gateway.link import DocumentLink
 from gateway.places import Place, Places
 from shared import close_codes
+from shared.directory_protocol import DIRECTORY_NAME
 from shared.errors import (
     DocactorError,
     DocumentCorrupt,

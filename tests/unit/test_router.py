@@ -1,0 +1,237 @@
+"""The router's rules: what is repeated behind the caller's back, what is told, what is followed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from gateway.router import LostCallError, Router, UnreachableError
+from shared.directory_protocol import DIRECTORY_NAME, Created
+from shared.errors import (
+    DocumentNotFound,
+    Moved,
+    OutcomeUnknown,
+    Overloaded,
+    StaleAnchor,
+)
+from shared.protocol import (
+    Caller,
+    InsertRequest,
+    ReadDocumentRequest,
+    Route,
+    RouteKey,
+    WriteOptions,
+)
+
+pytestmark = pytest.mark.anyio
+
+ANN = Caller("person:ann", "Ann")
+READ = ReadDocumentRequest()
+WRITE = InsertRequest(())
+KEYED = InsertRequest((), options=WriteOptions(idempotency_key="k"))
+DOC = "a" * 12
+
+
+class FakeRoad:
+    """A Directory that counts epochs, and one actor per epoch that does what the test says.
+
+    Attributes:
+        actors: What the actor of each epoch does when called; without one it answers its name.
+        located: The `dead` route of each locate.
+    """
+
+    def __init__(self) -> None:
+        self.node_id = "n1"
+        self.epoch = 1
+        self.actors: dict[str, Callable[[], Any]] = {}
+        self.located: list[RouteKey | None] = []
+        self.directory_faults: list[Exception] = []
+        self.created: list[tuple[Any, ...]] = []
+
+    async def call(self, actor: str, method: str, *args: Any) -> Any:
+        if actor == DIRECTORY_NAME:
+            return await self._directory(*args)
+        behave = self.actors.get(actor)
+        answer = behave() if behave is not None else f"{method} by {actor}"
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    async def _directory(self, method: str, *args: Any) -> Any:
+        await asyncio.sleep(0)
+        if self.directory_faults:
+            raise self.directory_faults.pop(0)
+        if method == "locate":
+            return self._locate(*args)
+        if method == "create_document":
+            self.created.append(args)
+            return Created(DOC, "slug", "title", 0, ())
+        raise AssertionError(method)
+
+    def _locate(self, ref: str, dead: RouteKey | None = None) -> Any:
+        self.located.append(dead)
+        if ref not in {DOC, "slug"}:
+            return DocumentNotFound.for_document(ref).to_wire()
+        if dead is not None and dead.epoch == self.epoch:
+            self.epoch += 1
+        key = RouteKey(DOC, self.epoch, "s")
+        # No socket there: links fail, which a call must not notice.
+        return Route(key, f"actor-{self.epoch}", "n1", "unix:/nowhere/x", "tcp:127.0.0.1:1")
+
+
+def fail(error: Exception) -> Callable[[], Any]:
+    def raises() -> Any:
+        raise error
+
+    return raises
+
+
+@pytest.fixture
+def road() -> FakeRoad:
+    return FakeRoad()
+
+
+async def test_route_is_asked_for_once(road: FakeRoad) -> None:
+    router = Router("g", road)
+    for ref in (DOC, DOC, "slug", "slug"):
+        assert await router.call(ref, "read_document", ANN, READ) == "read_document by actor-1"
+    assert len(road.located) == 2
+    await router.close()
+
+
+async def test_moved_document_is_followed(road: FakeRoad) -> None:
+    def moved() -> Any:
+        road.epoch = 2
+        return Moved("Not here.").to_wire()
+
+    road.actors["actor-1"] = moved
+    router = Router("g", road)
+    assert await router.call(DOC, "insert", ANN, WRITE) == "insert by actor-2"
+    await router.close()
+
+
+async def test_directory_looks_itself_when_one_route_is_moved_twice(road: FakeRoad) -> None:
+    road.actors["actor-1"] = lambda: Moved("Not here.").to_wire()
+    router = Router("g", road)
+    assert await router.call(DOC, "insert", ANN, WRITE) == "insert by actor-2"
+    assert road.located[-1] == RouteKey(DOC, 1, "s")
+    await router.close()
+
+
+async def test_domain_error_is_raised(road: FakeRoad) -> None:
+    road.actors["actor-1"] = lambda: StaleAnchor("after: gone.", after="x").to_wire()
+    with pytest.raises(StaleAnchor, match="after: gone") as caught:
+        await Router("g", road).call(DOC, "insert", ANN, WRITE)
+    assert caught.value.data == {"after": "x"}
+
+
+@pytest.mark.parametrize("request_", [READ, KEYED])
+async def test_what_may_be_repeated_is_repeated_at_the_next_actor(
+    road: FakeRoad, request_: Any
+) -> None:
+    road.actors["actor-1"] = fail(LostCallError())
+    router = Router("g", road)
+    assert await router.call(DOC, "verb", ANN, request_) == "verb by actor-2"
+    assert road.located == [None, RouteKey(DOC, 1, "s")]
+    await router.close()
+
+
+async def test_write_without_a_key_that_was_lost_has_an_unknown_outcome(road: FakeRoad) -> None:
+    road.actors["actor-1"] = fail(LostCallError())
+    router = Router("g", road)
+    with pytest.raises(OutcomeUnknown):
+        await router.call(DOC, "insert", ANN, WRITE)
+    # The next call does not go to the dead actor.
+    assert await router.call(DOC, "insert", ANN, WRITE) == "insert by actor-2"
+    await router.close()
+
+
+async def test_repeated_only_once(road: FakeRoad) -> None:
+    for n in range(1, 9):
+        road.actors[f"actor-{n}"] = fail(LostCallError())
+    with pytest.raises(OutcomeUnknown):
+        await Router("g", road).call(DOC, "read_document", ANN, READ)
+    assert road.epoch == 2
+
+
+async def test_write_that_was_never_sent_is_sent_to_the_next_actor(road: FakeRoad) -> None:
+    road.actors["actor-1"] = fail(UnreachableError())
+    router = Router("g", road)
+    assert await router.call(DOC, "insert", ANN, WRITE) == "insert by actor-2"
+    await router.close()
+
+
+async def test_call_to_a_stopped_actor_ends_when_the_directory_has_replaced_it(
+    road: FakeRoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.router.CALL_SUSPECT_S", 0.01)
+    monkeypatch.setattr("gateway.router.LAST_WORD_S", 0.01)
+    road.actors["actor-1"] = anyio.sleep_forever
+    router = Router("g", road)
+    assert await router.call(DOC, "read_document", ANN, READ) == "read_document by actor-2"
+    await router.close()
+
+
+async def test_slow_actor_that_lives_is_waited_for(
+    road: FakeRoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.router.CALL_SUSPECT_S", 0.01)
+    may_answer = asyncio.Event()
+    looked = 0
+
+    def locate(ref: str, dead: RouteKey | None = None) -> Route:
+        nonlocal looked
+        looked += 1
+        if looked == 4:
+            may_answer.set()
+        return Route(RouteKey(DOC, 1, "s"), "actor-1", "n1", "unix:/nowhere/x", "tcp:h:1")
+
+    async def slow() -> str:
+        await may_answer.wait()
+        return "done"
+
+    monkeypatch.setattr(road, "_locate", locate)
+    road.actors["actor-1"] = slow
+    router = Router("g", road)
+    assert await router.call(DOC, "insert", ANN, WRITE) == "done"
+    await router.close()
+
+
+async def test_directory_that_comes_back_is_asked_again(road: FakeRoad) -> None:
+    road.directory_faults = [LostCallError(), UnreachableError()]
+    assert isinstance(await Router("g", road).directory("locate", DOC), Route)
+
+
+async def test_directory_that_stays_away_is_overloaded(
+    road: FakeRoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.router.DIRECTORY_RETRY_S", 0.0)
+    road.directory_faults = [LostCallError()] * 3
+    with pytest.raises(Overloaded):
+        await Router("g", road).directory("locate", DOC)
+
+
+async def test_token_is_not_made_twice(road: FakeRoad) -> None:
+    road.directory_faults = [LostCallError()]
+    with pytest.raises(OutcomeUnknown):
+        await Router("g", road).directory("create_token", "owner", "bot", frozenset(), True)
+
+
+async def test_creation_always_carries_a_key_and_so_may_be_repeated(road: FakeRoad) -> None:
+    road.directory_faults = [LostCallError()]
+    router = Router("g", road)
+    await router.directory("create_document", ANN, "Title", None, ())
+    await router.directory("create_document", ANN, "Title", None, (), "mine")
+    await router.directory("create_document", ANN)
+    *given, key = road.created[0]
+    assert given == [ANN, "Title", None, ()]
+    assert len(key) == 32
+    assert road.created[1][-1] == "mine"
+    assert road.created[2][:-1] == (ANN, None, None, ())
+
+
+async def test_unknown_document_is_not_found(road: FakeRoad) -> None:
+    with pytest.raises(DocumentNotFound):
+        await Router("g", road).call("nowhere", "read_document", ANN, READ)
