@@ -1,0 +1,100 @@
+"""Tokens: shown once, looked up by hash, gone when revoked or expired."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from actors.catalog_memory import MemoryCatalog
+from actors.token_register import TokenRegister
+from shared.errors import InvalidArgument
+from shared.protocol import Caller, Scope
+from shared.tokens import hash_token
+
+pytestmark = pytest.mark.anyio
+WRITE: frozenset[Scope] = frozenset({"read", "write"})
+
+
+class Clock:
+    now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def register(clock: Clock) -> TokenRegister:
+    return TokenRegister(MemoryCatalog(), now_ms=clock)
+
+
+async def test_agent_is_a_principal_of_its_own_and_belongs_to_a_person(
+    register: TokenRegister,
+) -> None:
+    made = await register.create("ann", "bot", WRITE, agent=True)
+    other = await register.create("ann", "bot 2", WRITE, agent=True)
+    caller = await register.authenticate(hash_token(made.token))
+    assert caller == Caller("agent:ann:bot", "bot", "person:ann", agent=True, scopes=WRITE)
+    assert other.row.principal != made.row.principal
+
+
+async def test_person_is_the_same_principal_whatever_the_token(register: TokenRegister) -> None:
+    one = await register.create("ann", "laptop", WRITE, agent=False)
+    two = await register.create("ann", "phone", WRITE, agent=False)
+    assert one.row.principal == two.row.principal == "person:ann"
+
+
+async def test_unknown_revoked_and_expired_tokens_are_nobody(
+    register: TokenRegister, clock: Clock
+) -> None:
+    expiring = await register.create("ann", "bot", WRITE, agent=True, expires=clock.now + 10)
+    revoked = await register.create("ann", "bot", WRITE, agent=True)
+    assert await register.authenticate(hash_token(expiring.token)) is not None
+    clock.now += 10
+    await register.revoke(revoked.row.id)
+    for token in (expiring.token, revoked.token, "dat_" + "x" * 43):
+        assert await register.authenticate(hash_token(token)) is None
+    with pytest.raises(InvalidArgument, match="id:"):
+        await register.revoke(revoked.row.id)
+
+
+async def test_token_is_stored_nowhere(register: TokenRegister) -> None:
+    made = await register.create("ann", "bot", WRITE, agent=True)
+    assert made.token not in repr(await register.list())
+    assert len(made.token) >= 43
+
+
+async def test_use_is_noted_to_the_minute(register: TokenRegister, clock: Clock) -> None:
+    made = await register.create("ann", "bot", WRITE, agent=True)
+    for at, noted in ((0, 0), (59_999, 0), (60_000, 60_000)):
+        clock.now = 1_000_000 + at
+        await register.authenticate(hash_token(made.token))
+        (row,) = await register.list()
+        assert row.last_used == 1_000_000 + noted
+
+
+async def test_revocation_wakes_who_waits_for_notices(register: TokenRegister) -> None:
+    made = await register.create("ann", "bot", WRITE, agent=True)
+    heard: list[int] = []
+
+    async def wait() -> None:
+        heard.append(await register.wait_for_notice(0, 60.0))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        await anyio.lowlevel.checkpoint()
+        await register.revoke(made.row.id)
+    assert heard == [1]
+    assert await register.wait_for_notice(0, 60.0) == 1
+
+
+@pytest.mark.parametrize("name,scopes", [("", WRITE), ("bot", frozenset()), ("bot", {"root"})])
+async def test_token_that_makes_no_sense_is_refused(
+    register: TokenRegister, name: str, scopes: frozenset[str]
+) -> None:
+    with pytest.raises(InvalidArgument):
+        await register.create("ann", name, frozenset(scopes), agent=True)  # type: ignore[arg-type]
