@@ -126,18 +126,22 @@ def run_config(options: argparse.Namespace) -> int:
 
 def run_create(options: argparse.Namespace) -> int:
     markdown = _read_file(options.file)
-    made = _client(options).create(markdown, options.title, options.slug)
+    with _client(options) as client:
+        made = client.create(markdown, options.title, options.slug)
     print(f"{made['doc_id']}  {made['slug']}  {made['url']}")
     return 0
 
 
 def run_export(options: argparse.Namespace) -> int:
-    sys.stdout.write(_client(options).export(_reference(options.id)))
+    ref = _reference(options.id)
+    with _client(options) as client:
+        sys.stdout.write(client.export(ref))
     return 0
 
 
 def run_list(options: argparse.Namespace) -> int:
-    page = _client(options).documents(options.query, options.limit, options.before)
+    with _client(options) as client:
+        page = client.documents(options.query, options.limit, options.before)
     for row in page["documents"]:
         print(f"{row['doc_id']}  {row['updated_at']}  {row['slug']}  {row['title']}")
     if "next" in page:
@@ -146,14 +150,16 @@ def run_list(options: argparse.Namespace) -> int:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    status = _client(options).status()
+    with _client(options) as client:
+        status = client.status()
     print(msgspec.json.format(msgspec.json.encode(status)).decode())
     return 0
 
 
 def run_token_create(options: argparse.Namespace) -> int:
     name, agent = (options.agent, True) if options.agent else (options.person, False)
-    made = _client(options).create_token(name, options.scope, agent=agent)
+    with _client(options) as client:
+        made = client.create_token(name, options.scope, agent=agent)
     print(made["token"])
     print("Shown once: keep it where the agent's settings are.", file=sys.stderr)
     return 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, Self
 
 import httpx
 import msgspec
 
 from shared.errors import BY_CODE, DocactorError, InternalError
 
-TIMEOUT_S = 60.0  # a cold document may have to wait for an actor
+TIMEOUT_S: Final = 60.0  # a cold document may have to wait for an actor
 
 
 class NoServerError(Exception):
@@ -17,7 +17,7 @@ class NoServerError(Exception):
 
 
 class RestClient:
-    """Calls one server.
+    """Calls one server. Use it in a `with` block, which closes its connection.
 
     Args:
         url: Its address.
@@ -33,6 +33,12 @@ class RestClient:
         self._http = httpx.Client(
             base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
 
     def create(self, markdown: str, title: str | None, slug: str | None) -> dict[str, Any]:
         body = {"markdown": markdown, "title": title, "slug": slug}

@@ -7,7 +7,6 @@ is gone it does the same by itself, so that nothing of ours outlives the command
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
@@ -18,20 +17,16 @@ from typing import Any, Final
 import anyio
 import msgspec
 import ray
-import uvicorn
-from starlette.applications import Starlette
 
 from actors.socket_folder import TEMP_ENV
 from gateway.app import create_app
 from gateway.logs import configure_logging
 from gateway.router import Router
+from gateway.serving import GatewayServer, server_config
 from gateway.settings import Settings
 from gateway.temp_folder import TempFolder
-from shared.limits import MAX_STEP2_BYTES, PARENT_WATCH_S, SOCKET_GRACE_S, SOCKET_PING_S
 
 ORDER_VARIABLE: Final = "DOCACTOR_WORKER"
-
-log = logging.getLogger("docactor.worker")
 
 
 class WorkerOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,48 +67,6 @@ def join_ray(address: str, namespace: str, connect: Callable[..., Any] = ray.ini
         connect(address=address, namespace=namespace, log_to_driver=False, configure_logging=False)
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-class GatewayServer(uvicorn.Server):
-    """Uvicorn that ends readers' waits before it waits for requests, and watches its parent."""
-
-    def __init__(self, config: uvicorn.Config, app: Starlette, parent: int) -> None:
-        super().__init__(config)
-        self._app = app
-        self._parent = parent
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.state.held.release()
-        await super().shutdown(sockets)
-
-    async def watch_parent(self) -> None:
-        """Ask for a stop when the parent is not who it was."""
-        while os.getppid() == self._parent:  # noqa: ASYNC110  no event tells of it
-            await anyio.sleep(PARENT_WATCH_S)
-        log.warning("the supervisor is gone: stopping")
-        self.should_exit = True
-
-
-def server_config(app: Starlette, settings: Settings) -> uvicorn.Config:
-    """How uvicorn serves: our limits, no header that says more than it must."""
-    return uvicorn.Config(
-        app,
-        loop="uvloop",
-        http="httptools",
-        ws="websockets-sansio",
-        ws_max_size=MAX_STEP2_BYTES,
-        ws_ping_interval=SOCKET_PING_S,
-        ws_ping_timeout=SOCKET_GRACE_S,
-        lifespan="on",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        proxy_headers=settings.behind_proxy,
-        forwarded_allow_ips="*" if settings.behind_proxy else None,
-        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
-        ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,
-    )
 
 
 async def run(order: WorkerOrder) -> None:

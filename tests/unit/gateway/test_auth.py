@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-import stat
-from pathlib import Path
 
 import pytest
 
 from gateway.auth import LOCAL_AGENT, LOCAL_PERSON, Authenticator, DocactorTokens, mcp_caller
-from gateway.owner_token import read_owner_token, write_owner_token
 from gateway.profiles import AUTHOR, READER, profile
 from shared.errors import Overloaded, Unauthenticated
 from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S
@@ -123,11 +120,3 @@ async def test_tools_are_shown_by_what_the_token_allows() -> None:
     assert profile(fakes.READER) == READER
     assert profile(fakes.WRITER) == AUTHOR
     assert profile(Caller("p", "P", scopes=frozenset({"admin"}))) == AUTHOR
-
-
-def test_the_owners_token_is_its_owners_alone(tmp_path: Path) -> None:
-    assert read_owner_token(tmp_path) is None
-    path = write_owner_token(tmp_path, "first")
-    write_owner_token(tmp_path, "second")
-    assert read_owner_token(tmp_path) == "second"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600

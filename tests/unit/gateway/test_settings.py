@@ -1,31 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from gateway.settings import FIELDS, Settings, check, describe, is_loopback, load
+from gateway.settings import Settings, check, is_loopback, load
 from shared.errors import InvalidArgument
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    path = tmp_path / "docactor.toml"
-    path.write_text('port = 1\nworkers = 1\nidle_s = 5\nallowed_hosts = ["a.example"]\n')
-    return path
-
-
-def test_flags_win_over_variables_and_those_over_the_file(config: Path) -> None:
-    environ = {"DOCACTOR_PORT": "2", "DOCACTOR_WORKERS": "2"}
-    loaded = load({"port": "3", "host": None}, environ, config)
-    assert loaded.settings.port == 3
-    assert loaded.settings.workers == 2
-    assert loaded.settings.idle_s == 5.0
-    assert loaded.settings.host == "127.0.0.1"
-    assert loaded.origins["port"] == "--port"
-    assert loaded.origins["workers"] == "DOCACTOR_WORKERS"
-    assert loaded.origins["idle_s"] == str(config)
-    assert loaded.origins["host"] == "default"
 
 
 def test_variables_are_read_by_the_type_of_their_setting() -> None:
@@ -55,26 +33,6 @@ def test_variables_that_are_no_settings_are_left_alone() -> None:
 def test_a_value_of_the_wrong_type_names_its_source(environ: dict[str, str], field: str) -> None:
     with pytest.raises(InvalidArgument, match=rf"{field}: .*\(from DOCACTOR_{field.upper()}\)"):
         load({}, environ)
-
-
-def test_an_unknown_key_in_the_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "docactor.toml"
-    path.write_text("prot = 1\n")
-    with pytest.raises(InvalidArgument, match="prot: no such setting"):
-        load({}, {}, path)
-
-
-@pytest.mark.parametrize("content", ["port = ", "\xff"])
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "docactor.toml"
-    path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(InvalidArgument, match="config: cannot read"):
-        load({}, {}, path)
-
-
-def test_a_named_file_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="config: cannot read"):
-        load({}, {}, tmp_path / "none.toml")
 
 
 UNSAFE = [
@@ -118,12 +76,3 @@ def test_the_address_of_others_is_the_public_one() -> None:
     assert Settings(public_url="https://docs.example/").base_url == "https://docs.example"
     assert Settings(host="::1", port=1).base_url == "http://[::1]:1"
     assert Settings(tls_cert="a", tls_key="b").base_url == "https://127.0.0.1:8000"
-
-
-def test_the_description_can_be_pasted_into_a_file(tmp_path: Path) -> None:
-    loaded = load({"port": 9}, {"DOCACTOR_ALLOWED_HOSTS": "a,b"})
-    path = tmp_path / "docactor.toml"
-    path.write_text(describe(loaded))
-    again = load({}, {}, path)
-    assert again.settings == loaded.settings
-    assert len(describe(loaded).splitlines()) == len(FIELDS)

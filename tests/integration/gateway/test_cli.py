@@ -1,0 +1,183 @@
+"""The command line, against a gateway on a real socket."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.address_file import write_address
+from gateway.cli import NO_SERVER, REFUSED, USAGE, main
+from gateway.owner_token import write_owner_token
+from shared.errors import StorageUnavailable
+from tests.in_process import served
+from tests.unit.gateway.fakes import READER, FakeRouter
+
+
+@pytest.fixture
+def router(rng: random.Random) -> FakeRouter:
+    return FakeRouter(rng.choice)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder that every command uses, and no other setting."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("DOCACTOR_DATA", str(folder))
+    monkeypatch.delenv("DOCACTOR_TOKEN", raising=False)
+    write_owner_token(folder, "owner-token")
+    return folder
+
+
+@pytest.fixture
+def server(router: FakeRouter, data: Path) -> Iterator[str]:
+    with served(router) as url:
+        write_address(data, url)
+        yield url
+
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.mark.usefixtures("server")
+def test_a_file_goes_in_and_comes_out(data: Path, capsys: Captured) -> None:
+    path = data / "plan.md"
+    path.write_text("# Plan\n\nÜber alles.\n", encoding="utf-8")
+    assert main(["create", str(path), "--title", "My plan"]) == 0
+    doc_id, slug, url = capsys.readouterr().out.split()
+    assert (slug, url) == ("my-plan", "http://127.0.0.1:8000/d/my-plan")
+    for ref in (doc_id, slug, url):
+        assert main(["export", ref]) == 0
+        assert capsys.readouterr().out == "# Plan\n\nÜber alles.\n"
+    assert main(["list", "--query", "plan"]) == 0
+    assert doc_id in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("server")
+def test_a_document_comes_from_standard_input(
+    monkeypatch: pytest.MonkeyPatch, router: FakeRouter
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"piped")))
+    assert main(["create", "-", "--slug", "piped"]) == 0
+    assert list(router.document("piped").texts.values()) == ["piped"]
+
+
+@pytest.mark.usefixtures("server")
+def test_the_list_says_that_there_is_more(capsys: Captured, router: FakeRouter, data: Path) -> None:
+    path = data / "a.md"
+    path.write_text("a")
+    for number in range(3):
+        main(["create", str(path), "--slug", f"doc-{number}"])
+    capsys.readouterr()
+    assert main(["list", "--limit", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    before = err.split()[-1]
+    assert main(["list", "--limit", "2", "--before", before]) == 0
+    assert "doc-2" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("server")
+def test_a_token_is_printed_once_and_works(capsys: Captured, router: FakeRouter) -> None:
+    assert main(["token", "create", "--agent", "Bob", "--scope", "read"]) == 0
+    out, err = capsys.readouterr()
+    token = out.strip()
+    assert " " not in token
+    assert "Shown once" in err
+    assert len(router.tokens) == 4
+    assert max(router.tokens.values(), key=lambda c: c.name == "Bob").scopes == {"read"}
+
+
+@pytest.mark.usefixtures("server")
+def test_the_status_is_json(capsys: Captured) -> None:
+    assert main(["status"]) == 0
+    assert json.loads(capsys.readouterr().out)["ready"] is True
+
+
+@pytest.mark.usefixtures("data")
+def test_without_a_server_it_says_how_to_start_one(capsys: Captured) -> None:
+    for command in (["list"], ["status"], ["export", "plan"], ["token", "create", "--agent", "A"]):
+        assert main([*command, "--url", "http://127.0.0.1:9"]) == NO_SERVER
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert len(err.splitlines()) == 1
+        assert "docactor serve" in err
+
+
+@pytest.mark.usefixtures("server")
+def test_a_refusal_is_one_line(
+    capsys: Captured, router: FakeRouter, monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    assert main(["export", "nothing"]) == REFUSED
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert err.startswith("docactor: doc_id: no document 'nothing'")
+    router.failure = StorageUnavailable("The disk is full.")
+    assert main(["export", "plan"]) == REFUSED
+    assert "Nothing was applied" in capsys.readouterr().err
+    monkeypatch.setenv("DOCACTOR_TOKEN", "reader-token")
+    assert READER.scopes == {"read"}
+    assert main(["token", "create", "--agent", "Eve"]) == REFUSED
+    assert "needs the scope 'admin'" in capsys.readouterr().err
+    monkeypatch.setenv("DOCACTOR_TOKEN", "wrong")
+    assert main(["list"]) == REFUSED
+    assert "unknown, expired or revoked" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        (["create", "missing.md"], "No such file"),
+        (["export", "No Such"], "ID: no document"),
+    ],
+)
+def test_what_cannot_be_sent_is_told_at_once(
+    capsys: Captured, command: list[str], said: str
+) -> None:
+    assert main(command) == REFUSED
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("data")
+def test_the_settings_in_force_are_printed(capsys: Captured) -> None:
+    assert main(["config", "--port", "9"]) == 0
+    out = capsys.readouterr().out
+    assert "port = 9 " in out
+    assert "# --port" in out
+    assert "# DOCACTOR_DATA" in out
+
+
+@pytest.mark.usefixtures("data")
+def test_settings_that_are_unsafe_are_wrong_usage(capsys: Captured) -> None:
+    assert main(["serve", "--host", "0.0.0.0"]) == USAGE
+    assert "host: 0.0.0.0 is reachable by others" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["fly"], ["create"], ["token", "create"], ["list", "--limit", "many"]]
+)
+def test_wrong_usage_is_told_by_the_parser(capsys: Captured, command: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(command)
+    assert caught.value.code == USAGE
+    assert "usage: docactor" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["create"], ["export"], ["list"], ["token", "create"]]
+)
+def test_every_command_explains_itself(capsys: Captured, command: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "usage: docactor" in capsys.readouterr().out
