@@ -21,16 +21,14 @@ class Editor:
 
     def __init__(self, rng: Random, client_id: int, *, knows_ids: bool) -> None:
         self.rng = rng
+        self.knows_ids = knows_ids
         self.doc: Doc[XmlFragment] = Doc(client_id=client_id)
         self.fragment = self.doc.get("default", type=XmlFragment)
         self.undo = UndoManager(scopes=[self.fragment], capture_timeout_millis=0)
-        self.knows_ids = knows_ids
-        self._seen = self.doc.get_state()
 
     def receive(self, update: bytes) -> None:
         with self.doc.transaction(origin="server"):  # not to be undone here
             self.doc.apply_update(update)
-        self._seen = self.doc.get_state()
 
     def act(self) -> bytes:
         """One to three things in one transaction, as an update."""
@@ -62,15 +60,18 @@ class Editor:
 
     def type(self, at: int) -> None:
         text = self._text(at)
-        text.insert(self.rng.randrange(len(text) + 1), self.rng.choice(("x", " word", "é", "")))
+        written = str(text)
+        place = self.rng.randrange(len(written) + 1)
+        new = self.rng.choice(("x", " word", "é", ""))
+        text.insert(len(written[:place].encode()), new)
 
     def split(self, at: int) -> None:
         text, tag, block_id = self._text(at), self._tag(at), self._id(at)
-        cut = self.rng.choice((0, len(text), self.rng.randrange(len(text) + 1)))
-        tail = str(text)[cut:] if str(text).isascii() else ""
-        if tail:
-            del text[cut:]
-        self._put(at + 1, tail, tag, self.rng.choice((None, block_id)))
+        written = str(text)
+        cut = self.rng.choice((0, len(written), self.rng.randrange(len(written) + 1)))
+        if cut < len(written):
+            del text[len(written[:cut].encode()) :]
+        self._put(at + 1, written[cut:], tag, self.rng.choice((None, block_id)))
 
     def merge(self, at: int) -> None:
         if at + 1 < len(self.fragment.children):

@@ -75,7 +75,10 @@ class World:
         for update in updates:
             self.doc.apply_update(update)
             if self.rng.random() < 0.9:
-                self.settled(self.index.settle(self.now))
+                self.settle()
+        self.settle()
+
+    def settle(self) -> None:
         self.settled(self.index.settle(self.now))
 
     def write(self) -> None:
@@ -131,6 +134,7 @@ class World:
         self.check()
 
     def check(self) -> None:
+        assert not self.index.foreign()
         ids = self.index.ids
         children = [
             child for child in self.fragment.children if isinstance(child, XmlElement | XmlText)
