@@ -98,7 +98,7 @@ class Rest:
     async def create(self, request: Request) -> Response:
         caller = await self._caller(request, "write")
         order = await _new_document(request)
-        parsed = await read_markdown(order.markdown)
+        parsed = await read_markdown(order.markdown, framed=False)
         made: Created = await self._context.router.directory(
             "create_document",
             caller,

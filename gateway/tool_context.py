@@ -80,15 +80,19 @@ class ToolContext:
         )
 
 
-async def read_markdown(text: str) -> Parsed:
-    """Blocks out of Markdown as an agent sent it: frame lines copied back are taken off.
+async def read_markdown(text: str, *, framed: bool = True) -> Parsed:
+    """Blocks out of Markdown.
 
     A long text is parsed in a thread, so that other requests go on.
+
+    Args:
+        text: As it was sent.
+        framed: It comes from an agent: frame lines copied back are taken off.
 
     Raises:
         UnsupportedMarkup, TooLarge
     """
-    given = unframe(text)
+    given = unframe(text) if framed else text
     if len(given) <= PARSE_INLINE_CHARS:
         return parse(given)
     return await anyio.to_thread.run_sync(parse, given)

@@ -110,6 +110,15 @@ def test_the_same_tools_are_listed(url: str, wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
+def test_the_address_may_ask_for_fewer(url: str, wire: str) -> None:
+    fewer = post(f"{url}?profile=reader", wire, "tools/list").json()["result"]["tools"]
+    assert len(fewer) == 3
+    wrong = post(f"{url}?profile=writer", wire, "tools/list").json()["error"]
+    assert wrong["code"] == -32602
+    assert wrong["message"].startswith("profile: ")
+
+
+@pytest.mark.parametrize("wire", WIRES)
 def test_a_hidden_tool_says_what_the_token_lacks(url: str, wire: str) -> None:
     params = {"name": "create_document", "arguments": {"markdown": "a"}}
     answer = post(url, wire, "tools/call", params, token="reader-token")

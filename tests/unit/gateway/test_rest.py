@@ -6,6 +6,7 @@ import anyio
 import httpx
 import pytest
 
+from gateway.framing import frame
 from gateway.problems import MEDIA_TYPE, STATUS_BY_CODE
 from shared.directory_protocol import DirectoryStatus
 from shared.errors import BY_CODE, InternalError, Overloaded, RateLimited
@@ -41,6 +42,14 @@ async def test_markdown_goes_in_and_comes_out(http: httpx.AsyncClient, router: F
     verb, caller, request = router.requests[-1]
     assert (verb, caller) == ("read_document", OWNER)
     assert request.max_chars == MAX_DOCUMENT_BYTES
+
+
+async def test_a_file_that_quotes_frame_lines_keeps_them(
+    http: httpx.AsyncClient, router: FakeRouter
+) -> None:
+    text = frame("text", "11111111")
+    await http.post(DOCUMENTS, content=text, params={"slug": "quoting"})
+    assert "\n".join(router.document("quoting").texts.values()) == text
 
 
 async def test_json_goes_in_too(http: httpx.AsyncClient) -> None:
