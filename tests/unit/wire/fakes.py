@@ -42,9 +42,8 @@ class FakeDocument:
     """
 
     def __init__(self) -> None:
-        self.doc: Doc[Any] = Doc()
-        self.text: Text = self.doc.get("text", type=Text)
-        self.doc.observe(self._emitted)
+        self.doc: Doc[Any]
+        self.text: Text
         self.seq = 0
         self.change_seq = 0
         self.backlogged = False
@@ -59,6 +58,7 @@ class FakeDocument:
         self._releases: list[Release] = []
         self._listeners: list[Callable[[Committed], None]] = []
         self._reloads: list[Callable[[], None]] = []
+        self._load()
 
     # --- the port ------------------------------------------------------------------------------
 
@@ -135,19 +135,28 @@ class FakeDocument:
         releases, self._releases = self._releases, []
         self._open = []
         self._writers.clear()
-        self.doc = Doc()
-        self.text = self.doc.get("text", type=Text)
-        for update in self._stored:
-            self.doc.apply_update(update)
-        self.doc.observe(self._emitted)
+        self._load()
         for release in releases:
             release(StorageUnavailable("not stored"))
         self.reloaded()
+
+    def restore(self, other: FakeDocument) -> None:
+        """Becomes what `other` has on disk, as the next activation of the same file."""
+        self._stored = list(other._stored)
+        self.seq, self.change_seq = other.seq, other.change_seq
+        self._load()
 
     def reloaded(self) -> None:
         """The document is back."""
         for listener in self._reloads:
             listener()
+
+    def _load(self) -> None:
+        self.doc = Doc()
+        self.text = self.doc.get("text", type=Text)
+        for update in self._stored:
+            self.doc.apply_update(update)
+        self.doc.observe(self._emitted)
 
     def _emitted(self, event: TransactionEvent) -> None:
         if event.update == EMPTY_UPDATE:
