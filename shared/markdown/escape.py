@@ -176,8 +176,11 @@ def escape_all(text: str) -> str:
 
 
 def guard_edges(text: str) -> str:
-    """Blanks at the ends of a textblock and after a break, as entities: they would be stripped."""
-    if text[:1] in {" ", "\t"}:
+    """Characters that would be stripped at the ends of a textblock and after a break, as entities.
+
+    Blanks are; a byte order mark is when the textblock starts a document.
+    """
+    if text[:1] in {" ", "\t", "\ufeff"}:
         text = _entity(text[0]) + text[1:]
     if text[-1:] in {" ", "\t"}:
         text = text[:-1] + _entity(text[-1])

@@ -7,7 +7,7 @@ from typing import Final
 
 from shared.editor_shape import is_known_mark, mark_name
 from shared.markdown.canon import MAX_LEVEL, MAX_START
-from shared.tree import Node
+from shared.tree import Node, Text
 
 # node -> attributes that mean something to a reader and have no Markdown
 _UNSHOWN: Final = {
@@ -26,6 +26,12 @@ def unshown(node: Node) -> tuple[str, ...]:
 
 
 def _unshown(node: Node) -> Iterator[str]:
+    yield from _of_node(node)
+    for child in node.content:
+        yield from _unshown(child) if isinstance(child, Node) else _of_text(child)
+
+
+def _of_node(node: Node) -> Iterator[str]:
     for name in _UNSHOWN.get(node.type, ()):
         if node.attrs.get(name) is not None:
             yield f"{node.type}: {name} is not shown"
@@ -35,12 +41,11 @@ def _unshown(node: Node) -> Iterator[str]:
         yield f"orderedList: start {node.attrs['start']} is shown as another"
     if node.type == "opaque":
         yield f"{node.attrs.get('tag', 'opaque')}: shown as a placeholder"
-    for child in node.content:
-        if isinstance(child, Node):
-            yield from _unshown(child)
-            continue
-        for key in child.marks:
-            if not is_known_mark(key):
-                yield f"mark {mark_name(key)} is not shown"
-        if "\x00" in child.text:
-            yield "text: a NUL character is shown as U+FFFD"
+
+
+def _of_text(text: Text) -> Iterator[str]:
+    for key in text.marks:
+        if not is_known_mark(key):
+            yield f"mark {mark_name(key)} is not shown"
+    if "\x00" in text.text:
+        yield "text: a NUL character is shown as U+FFFD"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from shared.markdown.build import EMPTY_TEXT, BlockBuilder
-from shared.markdown.build_inline import InlineBuilder
+from shared.markdown.build_inline import PARAGRAPH_TAG, InlineBuilder
 from shared.markdown.canon import Inline, canon, canon_inline
 from shared.markdown.escape import PLAIN
 from shared.markdown.inline_writer import InlineWriter, Place
@@ -38,11 +38,25 @@ def render_inline(content: Inline, place: Place) -> str:
     return writer.inert()
 
 
+def render_cell(paragraphs: list[Inline]) -> str:
+    """The paragraphs of a table cell, `<p>` between them; pipes are the caller's to escape."""
+    text = PARAGRAPH_TAG.join(render_inline(content, Place.CELL) for content in paragraphs)
+    if len(paragraphs) == 1 or _cell_content(text) == paragraphs:
+        return text
+    # A `*` in one paragraph and one in the next, say: alone they mean nothing.
+    writers = [InlineWriter(content, Place.CELL) for content in paragraphs]
+    return PARAGRAPH_TAG.join(writer.inert() for writer in writers)
+
+
+def _cell_content(text: str) -> list[Inline]:
+    paragraphs = InlineBuilder(inline_tokens(text), divided=True).paragraphs
+    return [canon_inline(items) for items in paragraphs]
+
+
 def _reads_back(text: str, content: Inline, place: Place) -> bool:
     try:
         if place is Place.CELL:
-            paragraphs = InlineBuilder(inline_tokens(text), divided=True).paragraphs
-            return len(paragraphs) == 1 and canon_inline(paragraphs[0]) == content
+            return _cell_content(text) == [content]
         heading = place is Place.HEADING
         blocks = BlockBuilder(block_tokens(f"# {text}" if heading else text), text).blocks()
     except RecursionError:

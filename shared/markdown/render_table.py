@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from shared.markdown.build import NO_HEADER
-from shared.markdown.build_inline import PARAGRAPH_TAG
 from shared.markdown.html_writer import html_lines
-from shared.markdown.inline_writer import Place
 from shared.markdown.layout import items
-from shared.markdown.render_inline import render_inline
+from shared.markdown.render_inline import render_cell
 from shared.tree import Node
 
 _RULES = {"left": ":--", "center": ":-:", "right": "--:", "": "---"}
@@ -50,8 +48,7 @@ def _is_gfm(rows: list[tuple[Node, ...]]) -> bool:
 
 
 def _cell(cell: Node) -> str:
-    paragraphs = [render_inline(block.content, Place.CELL) for block in items(cell)]
-    return PARAGRAPH_TAG.join(paragraphs).replace("|", "\\|")
+    return render_cell([block.content for block in items(cell)]).replace("|", "\\|")
 
 
 def _row(cells: list[str]) -> str:
