@@ -238,6 +238,7 @@ class Document:
     def subscribe(self, listener: Callable[[Committed], None]) -> None:
         """`listener` gets each batch that is on disk, before that batch's releases."""
         self._commit_listeners.append(listener)
+        self._committer.subscribe(listener)
 
     def on_reload(self, listener: Callable[[], None]) -> None:
         """`listener` is called when the document was loaded again: sessions sync afresh."""

@@ -56,7 +56,7 @@ NEW = [
     "## New heading",
     "- a\n- b",
     "> quoted",
-    "| a | b |\n| - | - |\n| 1 | 2 |",
+    "| a | b |\n| --- | --- |\n| 1 | 2 |",
 ]
 WHOLE = ReadDocumentRequest(format="blocks", max_chars=1_000_000)
 randoms = st.randoms(use_true_random=False)

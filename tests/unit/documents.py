@@ -1,0 +1,168 @@
+"""A document in memory for tests: the plain class over the store's double."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from pycrdt import XmlElement, XmlText
+
+from actors.document import Document
+from actors.store_memory import MemoryStore
+from actors.stored import DocumentStore
+from shared.ids import BlockRef, parse_ref
+from shared.markdown.parse import parse
+from shared.mirror import Mirror
+from shared.protocol import (
+    Caller,
+    DeleteRequest,
+    InsertRequest,
+    PatchRequest,
+    ReadChangesRequest,
+    ReadChangesResult,
+    ReadDocumentRequest,
+    ReadDocumentResult,
+    ReplaceRequest,
+    WriteOptions,
+    WriteResult,
+)
+from tests.unit.editors import Editor
+
+ANN = Caller("ann", "Ann")
+SCRIBE = Caller("scribe", "Scribe", person="ann", agent=True)
+OTHER = Caller("other", "Other", person="ann", agent=True)
+
+
+class Bench:
+    """One document, what opens it again, and short words for what tests do to it."""
+
+    def __init__(self, document: Document, store: MemoryStore) -> None:
+        self.document = document
+        self.store = store
+        self.now = 1_700_000_000_000
+
+    @classmethod
+    async def of(cls, markdown: str, caller: Caller = ANN) -> Bench:
+        """A new document."""
+        bench = cls.__new__(cls)
+        bench.store, bench.now = MemoryStore(), 1_700_000_000_000
+        bench.document = await bench._start(seed=parse(markdown).blocks, caller=caller)
+        return bench
+
+    async def _start(self, **options: Any) -> Document:
+        ids = random.Random(len(self.store.updates))
+
+        async def opener() -> DocumentStore:
+            self.store = self.store.reopened() if self.store.closed else self.store
+            return self.store
+
+        return await Document.start(opener, clock=lambda: self.now, choose=ids.choice, **options)
+
+    async def restart(self) -> None:
+        await self.document.close()
+        self.document = await self._start()
+
+    def editor(self, caller: Caller = ANN, *, keeps_ids: bool = True) -> Editor:
+        return Editor(self.document, caller, keeps_ids=keeps_ids)
+
+    # --- reading ---
+
+    async def read(self, caller: Caller = SCRIBE, **arguments: Any) -> ReadDocumentResult:
+        request = ReadDocumentRequest(**{"format": "blocks", **arguments})
+        return await self.document.read_document(caller, request)
+
+    async def markdown(self) -> str:
+        read = await self.read(Caller("looker", "Looker"), format="markdown", max_chars=1_000_000)
+        assert isinstance(read.markdown, str)
+        return read.markdown
+
+    async def changes(
+        self, cursor: int | None, caller: Caller = SCRIBE, **arguments: Any
+    ) -> ReadChangesResult:
+        request = ReadChangesRequest(cursor=cursor, **arguments)
+        return await self.document.read_changes(caller, request)
+
+    async def mirror(self, caller: Caller = SCRIBE) -> Mirror:
+        return Mirror(await self.read(caller, max_chars=1_000_000))
+
+    # --- writing ---
+
+    async def patch(
+        self,
+        markdown: str,
+        *,
+        caller: Caller = SCRIBE,
+        anchors: tuple[str, ...] = (),
+        section_id: str | None = None,
+        **options: Any,
+    ) -> WriteResult:
+        request = PatchRequest(
+            parse(markdown).blocks,
+            tuple(ref(anchor) for anchor in anchors),
+            ref(section_id) if section_id else None,
+            WriteOptions(**options),
+        )
+        return await self.document.patch(caller, request)
+
+    async def insert(
+        self, markdown: str, after: str = "end", caller: Caller = SCRIBE, **options: Any
+    ) -> WriteResult:
+        place: Any = after if after in ("start", "end") else ref(after)
+        request = InsertRequest(parse(markdown).blocks, place, WriteOptions(**options))
+        return await self.document.insert(caller, request)
+
+    async def replace(
+        self, start: str, end: str | None, markdown: str, caller: Caller = SCRIBE, **options: Any
+    ) -> WriteResult:
+        request = ReplaceRequest(
+            ref(start), ref(end) if end else None, parse(markdown).blocks, WriteOptions(**options)
+        )
+        return await self.document.replace(caller, request)
+
+    async def delete(self, *blocks: str, caller: Caller = SCRIBE, **options: Any) -> WriteResult:
+        request = DeleteRequest(tuple(map(ref, blocks)), WriteOptions(**options))
+        return await self.document.delete(caller, request)
+
+    async def type(self, block: int, words: str, caller: Caller = ANN) -> None:
+        """A person types at the end of a block, letter by letter."""
+        editor = self.editor(caller)
+        text = text_of(editor, block)
+        for letter in words:
+            text.insert(len(text), letter)
+        editor.push()
+        await self.document.read_changes(Caller("looker", "Looker"), ReadChangesRequest())
+
+    async def paragraph(self, at: int, words: str, caller: Caller = ANN) -> None:
+        """A person adds a paragraph."""
+        editor = self.editor(caller)
+        editor.root.children.insert(at, XmlElement("paragraph", {}, [XmlText(words)]))
+        editor.push()
+
+    async def erase(self, at: int, caller: Caller = ANN) -> None:
+        """A person deletes a block."""
+        editor = self.editor(caller)
+        del editor.root.children[at]
+        editor.push()
+
+
+def text_of(editor: Editor, block: int) -> XmlText:
+    element = editor.root.children[block]
+    assert isinstance(element, XmlElement)
+    text = element.children[len(element.children) - 1]
+    assert isinstance(text, XmlText)
+    return text
+
+
+def ref(value: str) -> BlockRef:
+    found = parse_ref(value)
+    assert found is not None, value
+    return found
+
+
+def anchors(read: ReadDocumentResult) -> list[str]:
+    assert isinstance(read.blocks, tuple)
+    return [block.anchor for block in read.blocks]
+
+
+def block_id(anchor: str) -> str:
+    return anchor.split("-")[0]

@@ -1,0 +1,218 @@
+"""Commit, then tell: what a document says when its store is slow, fails, or is opened again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from actors.stored import CommitUnknownError, NotCommittedError
+from shared.errors import (
+    BaseRequired,
+    DocactorError,
+    DocumentCorrupt,
+    IdempotencyMismatch,
+    OutcomeUnknown,
+    StorageUnavailable,
+)
+from shared.limits import CHECKPOINT_MAX_UPDATES
+from tests.unit.documents import ANN, Bench, anchors, text_of
+
+pytestmark = pytest.mark.anyio
+TEXT = "# Plan\n\nFirst words.\n"
+
+
+class Gate:
+    """Holds the store's commits until it is opened."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.reached = asyncio.Event()
+        self._open = asyncio.Event()
+        bench.store.before_commit = self._wait
+
+    async def _wait(self) -> None:
+        self.reached.set()
+        await self._open.wait()
+
+    def open(self) -> None:
+        self._open.set()
+
+
+async def test_neither_writer_nor_reader_is_told_before_it_is_on_disk() -> None:
+    bench = await Bench.of(TEXT)
+    gate, broadcasts = Gate(bench), list[int]()
+    bench.document.subscribe(lambda committed: broadcasts.append(committed.seq))
+    write = asyncio.create_task(bench.insert("New."))
+    await gate.reached.wait()
+    read = asyncio.create_task(bench.markdown())
+    await asyncio.sleep(0)
+    assert not write.done()
+    assert not read.done()
+    assert broadcasts == []
+    gate.open()
+    assert "New." in await read
+    await write
+    assert broadcasts == [bench.document.seq]
+
+
+async def test_a_batch_that_failed_is_not_there_and_its_author_is_told() -> None:
+    bench = await Bench.of(TEXT)
+    reloads = list[None]()
+    bench.document.on_reload(lambda: reloads.append(None))
+    bench.store.fail = NotCommittedError("disk full")
+    with pytest.raises(StorageUnavailable):
+        await bench.insert("Lost.")
+    assert await bench.markdown() == TEXT
+    assert len(reloads) == 1
+    await bench.insert("Kept.")
+    assert await bench.markdown() == TEXT + "\nKept.\n"
+
+
+async def test_a_batch_whose_commit_raised_but_is_stored_counts_as_done() -> None:
+    bench = await Bench.of(TEXT)
+    bench.store.fail_after = CommitUnknownError("fsync")
+    result = await bench.insert("Stored after all.")
+    assert result.inserted == 1
+    assert "Stored after all." in await bench.markdown()
+
+
+async def test_what_was_gathered_behind_a_failed_batch_fails_with_it() -> None:
+    bench = await Bench.of(TEXT)
+    gate = Gate(bench)
+    bench.store.fail = NotCommittedError("disk full")
+    first = asyncio.create_task(bench.insert("One."))
+    await gate.reached.wait()
+    second = asyncio.create_task(bench.insert("Two."))
+    read = asyncio.create_task(bench.read())
+    await asyncio.sleep(0)
+    gate.open()
+    for task in (first, second, read):
+        with pytest.raises(StorageUnavailable):
+            await task
+    assert await bench.markdown() == TEXT
+
+
+async def test_when_the_store_does_not_come_back_the_outcome_is_unknown() -> None:
+    bench = await Bench.of(TEXT)
+
+    async def gone() -> None:
+        raise StorageUnavailable("The disk is gone.")
+
+    bench.document._opener = gone  # type: ignore[assignment]
+    bench.store.fail = CommitUnknownError("I/O error")
+    with pytest.raises(OutcomeUnknown):
+        await bench.insert("Who knows.")
+    assert bench.document.failed is not None
+    with pytest.raises(StorageUnavailable):
+        await bench.markdown()
+
+
+async def test_editors_acks_and_what_they_are_told_wait_for_the_disk_too() -> None:
+    bench = await Bench.of(TEXT)
+    editor = bench.editor()
+    gate, acks = Gate(bench), list[DocactorError | None]()
+    text_of(editor, 1).insert(0, "x")
+    editor.push()
+    bench.document.after_commit(acks.append)
+    await gate.reached.wait()
+    assert acks == []
+    gate.open()
+    await bench.markdown()
+    assert acks == [None]
+
+
+async def test_loading_gives_exactly_what_was_there(rng: object) -> None:
+    bench = await Bench.of(TEXT)
+    await bench.type(1, "0123456789")
+    await bench.insert("- a\n- b")
+    before = await bench.read(), bench.document.state_vector()
+    for _ in range(2):  # from the log, then from the checkpoint that closing made
+        await bench.restart()
+        assert (await bench.read(), bench.document.state_vector()) == before
+
+
+async def test_a_long_history_is_loaded_from_its_checkpoint() -> None:
+    bench = await Bench.of(TEXT)
+    editor = bench.editor()
+    text = text_of(editor, 1)
+    for _ in range(CHECKPOINT_MAX_UPDATES + 1):
+        text.insert(0, "x")
+    editor.push()
+    await bench.markdown()
+    (checkpoint,) = bench.store.checkpoints.values()
+    loaded = await bench.store.reopened().load()
+    assert len(loaded.updates) == bench.document.seq - checkpoint.seq
+    assert len(loaded.updates) < 10
+
+
+async def test_a_log_that_does_not_apply_is_never_an_empty_document() -> None:
+    bench = await Bench.of(TEXT)
+    await bench.document.close()
+    seq = next(iter(bench.store.checkpoints))
+    broken = bench.store.checkpoints[seq]
+    bench.store.checkpoints[seq] = type(broken)(seq, broken.at, b"\xff\xff", broken.block_index)
+    with pytest.raises(DocumentCorrupt):
+        await bench._start()
+
+
+async def test_time_never_goes_back() -> None:
+    bench = await Bench.of(TEXT)
+    await bench.insert("One.")
+    bench.now -= 3_600_000
+    await bench.insert("Two.")
+    times = [update.at for update in bench.store.updates.values()]
+    assert times == sorted(times)
+
+
+async def test_a_write_with_a_key_happens_once_even_across_a_restart() -> None:
+    bench = await Bench.of(TEXT)
+    first = await bench.insert("Once.", idempotency_key="k1")
+    assert await bench.insert("Once.", idempotency_key="k1") == first
+    await bench.restart()
+    assert await bench.insert("Once.", idempotency_key="k1") == first
+    assert (await bench.markdown()).count("Once.") == 1
+    with pytest.raises(IdempotencyMismatch):
+        await bench.insert("Other.", idempotency_key="k1")
+    assert (await bench.insert("Once.", caller=ANN, idempotency_key="k1")).inserted == 1
+
+
+async def test_two_calls_with_one_key_at_once_are_one_write() -> None:
+    bench = await Bench.of(TEXT)
+    gate = Gate(bench)
+    calls = [asyncio.create_task(bench.insert("Once.", idempotency_key="k")) for _ in range(3)]
+    await gate.reached.wait()
+    gate.open()
+    first, *others = await asyncio.gather(*calls)
+    assert others == [first, first]
+    assert (await bench.markdown()).count("Once.") == 1
+
+
+async def test_a_caller_that_left_does_not_take_the_others_with_it() -> None:
+    bench = await Bench.of(TEXT)
+    gate = Gate(bench)
+    first = asyncio.create_task(bench.insert("Once.", idempotency_key="k"))
+    await gate.reached.wait()
+    second = asyncio.create_task(bench.insert("Once.", idempotency_key="k"))
+    await asyncio.sleep(0)
+    first.cancel()
+    gate.open()
+    assert (await second).inserted == 1
+    assert (await bench.markdown()).count("Once.") == 1
+
+
+async def test_a_refusal_is_not_kept_under_its_key() -> None:
+    bench = await Bench.of(TEXT)
+    with pytest.raises(BaseRequired):
+        await bench.patch("# New\n", idempotency_key="k")
+    await bench.read()
+    assert (await bench.patch("# New\n\nFirst words.\n", idempotency_key="k")).replaced == 1
+
+
+async def test_what_was_shown_is_known_after_a_restart() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.restart()
+    result = await bench.patch("# Plan\n\nRewritten.\n", base=read.cursor)
+    assert result.replaced == 1
+    await bench.restart()
+    assert len(anchors(await bench.read())) == 2

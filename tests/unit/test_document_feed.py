@@ -1,0 +1,142 @@
+"""The change feed of one document, as agents and people use it."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.errors import InvalidCursor
+from tests.unit.documents import ANN, OTHER, SCRIBE, Bench, anchors, block_id
+
+pytestmark = pytest.mark.anyio
+TEXT = "# Plan\n\nFirst words.\n\nSecond words.\n\nThird words.\n"
+
+
+async def test_without_a_cursor_there_is_no_baseline_but_a_way_on() -> None:
+    bench = await Bench.of(TEXT)
+    answer = await bench.changes(None)
+    assert (answer.truncated, answer.reason) == (True, "no_cursor")
+    assert (answer.blocks, answer.removed) == ((), ())
+    assert "read_document" in str(answer.next_step)
+
+
+async def test_nothing_changed_gives_the_same_cursor_and_nothing_else() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    answer = await bench.changes(read.cursor)
+    assert (answer.blocks, answer.removed, answer.cursor) == ((), (), read.cursor)
+    assert not answer.truncated
+
+
+async def test_a_persons_edit_is_told_once_and_then_there_is_stillness() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.type(1, " More.")
+    answer = await bench.changes(read.cursor)
+    (block,) = answer.blocks
+    assert (block.text, block.change, block.by) == ("First words. More.", "changed", ("Ann",))
+    assert block.after == block_id(anchors(read)[0])
+    assert (await bench.changes(answer.cursor)).blocks == ()
+
+
+async def test_ten_keystrokes_are_one_entry_and_one_row() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.type(1, "0123456789")
+    assert len((await bench.changes(read.cursor)).blocks) == 1
+    assert len(bench.store.rows) == 1
+
+
+async def test_a_deleted_block_is_removed() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.erase(2)
+    answer = await bench.changes(read.cursor)
+    assert answer.removed == (block_id(anchors(read)[2]),)
+    assert answer.blocks == ()  # what only shifted is not told
+
+
+async def test_an_added_block_stays_added_while_it_is_typed_in_and_its_anchor_is_good() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.paragraph(1, "New")
+    await bench.type(1, " words")
+    (block,) = (await bench.changes(read.cursor)).blocks
+    assert (block.change, block.text) == ("added", "New words")
+    result = await bench.replace(block.anchor, None, "Newer words")
+    assert result.replaced == 1
+    assert "Newer words" in await bench.markdown()
+
+
+async def test_added_and_removed_since_is_not_mentioned() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.paragraph(1, "Here and gone")
+    await bench.erase(1)
+    answer = await bench.changes(read.cursor)
+    assert (answer.blocks, answer.removed) == ((), ())
+
+
+async def test_removed_and_put_back_elsewhere_is_moved() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.erase(1)
+    await bench.paragraph(3, "First words.")
+    answer = await bench.changes(read.cursor)
+    (block,) = answer.blocks
+    assert (block.change, block.text) == ("moved", "First words.")
+    assert block_id(block.anchor) == block_id(anchors(read)[1])
+    assert answer.removed == ()
+
+
+async def test_an_agents_write_says_by_whom_and_can_be_left_out() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read(OTHER)
+    await bench.insert("From the scribe.", caller=SCRIBE)
+    await bench.type(1, "!")
+    everything = await bench.changes(read.cursor, OTHER)
+    assert [block.by for block in everything.blocks] == [("Ann",), ("Scribe",)]
+    own_left_out = await bench.changes(read.cursor, SCRIBE, exclude_self=True)
+    assert [block.by for block in own_left_out.blocks] == [("Ann",)]
+
+
+async def test_what_nobody_watches_is_recorded_all_the_same() -> None:
+    bench = await Bench.of(TEXT)
+    cursor = bench.document.cursor()
+    await bench.type(1, "!")
+    assert len((await bench.changes(cursor)).blocks) == 1
+
+
+async def test_seeding_is_no_change() -> None:
+    bench = await Bench.of(TEXT)
+    assert bench.store.rows == {}
+    assert (await bench.changes(bench.document.cursor())).blocks == ()
+
+
+async def test_cursors_from_elsewhere_are_refused() -> None:
+    bench, other = await Bench.of(TEXT), await Bench.of(TEXT)
+    other.document._now_live().cursors.__init__(b"another secret!!")  # type: ignore[misc]
+    await other.type(1, "!")
+    cursor = bench.document.cursor()
+    for wrong in (other.document.cursor(), cursor + 1, cursor + 2**40, -cursor, 0, 2**60):
+        with pytest.raises(InvalidCursor):
+            await bench.changes(wrong)
+
+
+async def test_cursor_and_ids_survive_a_restart() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.type(1, "!")
+    await bench.restart()
+    (block,) = (await bench.changes(read.cursor)).blocks
+    assert (block.text, block.by) == ("First words.!", ("Ann",))
+    again = await bench.read()
+    assert [block_id(a) for a in anchors(again)] == [block_id(a) for a in anchors(read)]
+
+
+async def test_reading_leaves_the_document_as_it_is() -> None:
+    bench = await Bench.of(TEXT)
+    before = bench.document.state_vector(), dict(bench.store.updates)
+    for arguments in ({}, {"outline": True}, {"find": "words"}, {"format": "anchored"}):
+        await bench.read(**arguments)
+    await bench.changes(bench.document.cursor(), ANN)
+    assert (bench.document.state_vector(), bench.store.updates) == before

@@ -1,0 +1,103 @@
+"""read_document: formats, sections, cuts, outline and hits."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import UNSET
+
+from shared.errors import StaleAnchor, StaleBlock
+from shared.ids import anchor
+from tests.unit.documents import Bench, anchors, block_id, ref
+
+pytestmark = pytest.mark.anyio
+TEXT = (
+    "# Plan\n\nIntro.\n\n## Goals\n\nTo be *good*.\n\n### Detail\n\nDeep.\n\n## Later\n\nThe end.\n"
+)
+
+
+async def test_the_three_formats_say_the_same() -> None:
+    bench = await Bench.of(TEXT)
+    blocks, plain, anchored = [
+        await bench.read(format=format_) for format_ in ("blocks", "markdown", "anchored")
+    ]
+    assert plain.markdown == TEXT
+    assert isinstance(blocks.blocks, tuple)
+    assert [block.text for block in blocks.blocks] == TEXT.strip().split("\n\n")
+    assert isinstance(anchored.markdown, str)
+    lines = [line for line in anchored.markdown.splitlines() if not line.startswith("[")]
+    assert "\n".join(lines) == "\n".join(plain.markdown.splitlines())
+    for block in blocks.blocks:
+        assert f"[{block.anchor}]\n{block.text}" in anchored.markdown
+        assert block.anchor == anchor(block_id(block.anchor), str(block.text))
+    assert (blocks.title, blocks.truncated, blocks.total_chars) == ("Plan", False, len(TEXT))
+
+
+async def test_an_outline_has_sizes_of_subtrees_and_no_text() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read(outline=True)
+    assert isinstance(read.outline, tuple)
+    assert [(one.level, one.title) for one in read.outline] == [
+        (1, "Plan"), (2, "Goals"), (3, "Detail"), (2, "Later"),
+    ]  # fmt: skip
+    assert read.outline[0].chars > read.outline[1].chars > read.outline[2].chars
+    assert (read.markdown, read.blocks) == (UNSET, UNSET)
+
+
+async def test_a_section_is_a_heading_with_everything_under_it() -> None:
+    bench = await Bench.of(TEXT)
+    outline = (await bench.read(outline=True)).outline
+    assert isinstance(outline, tuple)
+    read = await bench.read(format="markdown", section_id=ref(outline[1].section_id))
+    assert read.markdown == "## Goals\n\nTo be *good*.\n\n### Detail\n\nDeep.\n"
+
+
+async def test_a_section_that_is_none_is_refused_with_an_outline() -> None:
+    bench = await Bench.of(TEXT)
+    paragraph = anchors(await bench.read())[1]
+    for wrong in (block_id(paragraph), "zzzzzzzz"):
+        with pytest.raises(StaleAnchor) as refused:
+            await bench.read(section_id=ref(wrong))
+        assert [one["title"] for one in refused.value.data["outline"]][0] == "Plan"
+    heading = anchors(await bench.read())[0]
+    await bench.type(0, "!")
+    with pytest.raises(StaleBlock) as stale:
+        await bench.read(section_id=ref(heading))
+    assert stale.value.data["text"] == "# Plan!"
+
+
+async def test_a_cut_answer_ends_where_a_section_starts_and_names_it() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read(format="markdown", max_chars=40)
+    assert read.truncated
+    assert read.markdown == "# Plan\n\nIntro.\n"
+    assert isinstance(read.outline, tuple)
+    assert read.next_section_id == read.outline[0].section_id
+    rest = await bench.read(format="markdown", section_id=ref(str(read.next_section_id)))
+    assert str(rest.markdown).startswith("## Goals")
+
+
+async def test_a_cut_in_text_without_headings_says_to_ask_for_more() -> None:
+    bench = await Bench.of("One.\n\nTwo.\n\nThree.\n")
+    read = await bench.read(format="markdown", max_chars=12)
+    assert (read.truncated, read.next_section_id) == (True, UNSET)
+    assert read.markdown == "One.\n\nTwo.\n"
+    assert "max_chars" in str(read.next_step)
+
+
+async def test_find_gives_places_not_texts() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read(find="DEEP")
+    assert isinstance(read.hits, tuple)
+    (hit,) = read.hits
+    assert hit.snippet == "Deep."
+    outline = (await bench.read(outline=True)).outline
+    assert isinstance(outline, tuple)
+    assert hit.section_id == outline[2].section_id
+    assert (await bench.read(find="be good")).hits  # plain text, without its marks
+    assert (await bench.read(find="nowhere")).hits == ()
+
+
+async def test_a_document_without_anything_reads_as_nothing() -> None:
+    bench = await Bench.of("")
+    read = await bench.read(format="markdown")
+    assert (read.markdown, read.title, read.truncated) == ("", "Untitled", False)
