@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 import anyio
+import anyio.lowlevel
 import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
@@ -231,6 +232,9 @@ class Router:
         for link in self._links.values():
             link.close()
         self._links.clear()
+        await (
+            anyio.lowlevel.checkpoint()
+        )  # a transport that was closed ends in the loop's next turn
 
     # --- inside: calls ---------------------------------------------------------------------------
 

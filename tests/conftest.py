@@ -9,6 +9,8 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+import tests.ray_first  # noqa: F401  sets Ray's environment before any test imports Ray
+
 # A failing example is printed with the blob that replays it. No deadline: the machine is shared,
 # and no test asserts speed.
 settings.register_profile("default", print_blob=True, deadline=None, max_examples=60)
