@@ -50,9 +50,6 @@ _HELP: Final = {
     "max_active": "active documents per node",
     "idle_s": "seconds until an idle document is put away",
     "drain_s": "seconds a stop may take",
-    "writes_per_minute": "budget per principal and document",
-    "chars_per_hour": "budget per principal and document",
-    "named_factor": "named agents and people get this many times the budgets",
     "log_level": "debug, info, warning or error",
 }
 

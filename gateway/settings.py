@@ -10,13 +10,12 @@ import ipaddress
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from shared.errors import InvalidArgument
-from shared.limits import CHARS_PER_HOUR, DRAIN_S, IDLE_S, NAMED_FACTOR, WARM_SLOTS
-from shared.limits import WRITES_PER_MINUTE as WRITES
+from shared.limits import DRAIN_S, IDLE_S, WARM_SLOTS
 
 CONFIG_FILE: Final = "docactor.toml"
 PREFIX: Final = "DOCACTOR_"
@@ -39,9 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         max_active: Active documents per node; None lets memory and cores decide.
         idle_s: Seconds without session, call or waiter before a document is passivated.
         drain_s: Seconds a stop may take to finish requests and commits.
-        writes_per_minute: Budget per principal and document.
-        chars_per_hour: Budget per principal and document.
-        named_factor: Named agents and people's tokens get this many times those budgets.
+        log_level: debug, info, warning or error.
     """
 
     host: str = "127.0.0.1"
@@ -60,10 +57,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_active: int | None = None
     idle_s: float = IDLE_S
     drain_s: float = DRAIN_S
-    writes_per_minute: int = WRITES
-    chars_per_hour: int = CHARS_PER_HOUR
-    named_factor: int = NAMED_FACTOR
-    log_level: str = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property
     def data_path(self) -> Path:
