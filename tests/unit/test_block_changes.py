@@ -6,7 +6,6 @@ from shared.block_changes import ChangeLog, Draft, Kind, Page, Row
 from shared.cursor import Cursor
 from shared.limits import MIN_CHANGE_ROWS
 
-
 KINDS: dict[str, Kind] = {"+": "added", "-": "removed", ">": "moved", "~": "changed"}
 
 
