@@ -6,12 +6,20 @@ transaction does not roll back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pycrdt import XmlElement, XmlFragment, XmlText
 
-from shared.editor_shape import TEXTBLOCKS, placeholder, stock_attributes, stock_mark
+from shared.editor_shape import (
+    CARRIER,
+    PLACEHOLDER,
+    TEXTBLOCKS,
+    opaque,
+    placeholder,
+    stock_attributes,
+    stock_mark,
+)
 from shared.errors import UnsupportedMarkup
 from shared.raw_xml import (
     RawChild,
@@ -26,7 +34,9 @@ from shared.raw_xml import (
 )
 from shared.tree import Node, Text
 
-_CARRIER: Final = "\N{INVISIBLE SEPARATOR}"  # stands before source a stock editor has no node for
+OpaqueName = tuple[str, str]  # tag and ref
+Known = Mapping[OpaqueName, RawElement]
+NOTHING_KNOWN: Final[Known] = {}
 
 
 def insert(fragment: XmlFragment, at: int, node: Node, block_id: str | None) -> XmlElement:
@@ -59,41 +69,72 @@ def require_text(node: Node) -> None:
             raise UnsupportedMarkup("markdown: the text holds a lone surrogate.") from error
 
 
-def build(parent: RawParent, txn: RawTransaction, at: int, node: Node) -> RawElement:
+def build(
+    parent: RawParent, txn: RawTransaction, at: int, node: Node, known: Known = NOTHING_KNOWN
+) -> RawElement:
     """Build `node` below `parent`.
 
-    An opaque node becomes the text that stands for it: only a copy has its content.
+    An opaque node is copied when it is `known`, else becomes the text that stands for it.
     """
     if node.type == "opaque":
+        if source := known.get(opaque_name(node)):
+            return copy_element(parent, txn, at, source)
         node = Node("codeBlock", {"language": "=html"}, (Text(placeholder(node)),))
     raw = parent.insert_element_prelim(txn, at, node.type)
     for name, value in stock_attributes(node.type, node.attrs).items():
         raw.insert_attribute(txn, name, value)
     if node.type in TEXTBLOCKS:
-        build_inline(raw, txn, 0, node.content)
+        build_inline(raw, txn, node.content, known)
         return raw
     for position, child in enumerate(node.content):
         if isinstance(child, Node):
-            build(raw, txn, position, child)
+            build(raw, txn, position, child, known)
     return raw
 
 
 def build_inline(
-    parent: RawElement, txn: RawTransaction, at: int, content: Iterable[Node | Text]
-) -> int:
-    """Insert runs and hard breaks from child position `at` on; return the position after them."""
+    parent: RawElement, txn: RawTransaction, content: Iterable[Node | Text], known: Known
+) -> None:
+    """Fill an empty textblock with runs, hard breaks, copies of known elements."""
+    at = 0
     runs: list[Text] = []
-    for item in content:
+    for item in split_placeholders(content, known.__contains__):
+        source = known.get(opaque_name(item)) if isinstance(item, Node) else None
         if isinstance(item, Text):
             runs.append(item)
-        elif item.type == "opaque":
-            runs.append(Text(_CARRIER + placeholder(item)))
+        elif item.type == "opaque" and source is None:
+            runs.append(Text(CARRIER + placeholder(item)))
         else:
             at = _build_text(parent, txn, at, runs)
-            parent.insert_element_prelim(txn, at, item.type)
+            if source is None:
+                parent.insert_element_prelim(txn, at, item.type)
+            else:
+                copy_element(parent, txn, at, source)
             at += 1
             runs = []
-    return _build_text(parent, txn, at, runs)
+    _build_text(parent, txn, at, runs)
+
+
+def opaque_name(node: Node) -> OpaqueName:
+    """What tells opaque nodes apart: tag and ref."""
+    return str(node.attrs.get("tag", "")), str(node.attrs.get("ref", ""))
+
+
+def split_placeholders(
+    content: Iterable[Node | Text], is_known: Callable[[OpaqueName], bool]
+) -> Iterator[Node | Text]:
+    """The content with every placeholder of a known object as the opaque node it stands for."""
+    for item in content:
+        if isinstance(item, Node) or CARRIER not in item.text:
+            yield item
+            continue
+        done = 0
+        for match in PLACEHOLDER.finditer(item.text):
+            if is_known((match[1], match[2])):
+                yield Text(item.text[done : match.start()], item.marks)
+                yield opaque(match[1], match[2])
+                done = match.end()
+        yield Text(item.text[done:], item.marks)
 
 
 def _build_text(parent: RawElement, txn: RawTransaction, at: int, runs: list[Text]) -> int:
@@ -133,20 +174,33 @@ def copy(fragment: XmlFragment, source: XmlElement | XmlText, at: int, block_id:
 
 
 def require_copyable(raw: RawChild, txn: RawTransaction) -> None:
-    """Refuse what the binding can show but not build: maps, arrays, texts inside texts.
+    """Refuse what the binding can show but not build.
 
     Raises:
         UnsupportedMarkup: There is some in or below `raw`.
     """
-    waiting: list[Any] = [raw]
+    if not is_copyable(raw, txn):
+        raise UnsupportedMarkup("block: it holds content that cannot be copied.")
+
+
+def is_copyable(raw: Any, txn: RawTransaction) -> bool:
+    """Whether all of it can be built again: no maps, arrays or texts inside texts."""
+    waiting = [raw]
     while waiting:
         item = waiting.pop()
         if isinstance(item, RawText):
-            waiting += [value for value, _ in item.diff(txn)]
-        elif isinstance(item, RawElement) and len(children := item.children(txn)) == item.len(txn):
+            values = [value for value, _ in item.diff(txn)]
+            if any(isinstance(value, RawText) for value in values):
+                return False
+            waiting += values
+        elif isinstance(item, RawElement):
+            children = item.children(txn)
+            if len(children) != item.len(txn):
+                return False
             waiting += children
         elif not is_json(item):
-            raise UnsupportedMarkup("block: it holds content that cannot be copied.")
+            return False
+    return True
 
 
 def is_json(value: object) -> bool:

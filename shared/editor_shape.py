@@ -82,7 +82,9 @@ _TOLD: Final[dict[str, tuple[str, ...]]] = {"highlight": ("color",), "link": ("h
 # y-tiptap's name for one instance of a mark that does not exclude itself
 _INSTANCE: Final = re.compile(r"(.*)--[a-zA-Z0-9+/=]{8}\Z", re.DOTALL)
 
-_PLACEHOLDER: Final = re.compile("\N{INVISIBLE SEPARATOR}?<!-- opaque:(\\S+) (\\S*) -->\\Z")
+CARRIER: Final = "\N{INVISIBLE SEPARATOR}"  # stands before source no stock editor has a node for
+PLACEHOLDER: Final = re.compile(rf"{CARRIER}<!-- opaque:(\S+) (\S*) -->")  # inside a text
+_PLACEHOLDER: Final = re.compile(rf"{CARRIER}?<!-- opaque:(\S+) (\S*) -->\Z")
 
 
 def mark_name(key: str) -> str:
@@ -98,14 +100,15 @@ def is_known_mark(key: str) -> bool:
     return mark_name(key) in MARKS
 
 
-def same_mark(name: str, one: Attrs, other: Attrs) -> bool:
-    """Whether two marks of one known name read the same: a link's target does not count."""
-    return all(one.get(key) == other.get(key) for key in _TOLD.get(name, ()))
+def stock_mark(key: str, attrs: Attrs, was: Attrs | None = None) -> Attrs:
+    """The attributes of a mark as a stock editor writes them.
 
-
-def stock_mark(key: str, attrs: Attrs) -> Attrs:
-    """The attributes of a mark as a stock editor writes them."""
-    return {**MARKS.get(mark_name(key), {}), **attrs}
+    What `was` says beside the attributes a reader sees (a link's target, unknown ones) stays.
+    """
+    name = mark_name(key)
+    stock = MARKS.get(name, {})
+    kept = {} if was is None else {k: v for k, v in was.items() if k not in _TOLD.get(name, ())}
+    return {**stock, **kept, **attrs}
 
 
 def stock_attributes(kind: str, attrs: Attrs) -> Attrs:

@@ -21,6 +21,7 @@ MANY_EDITS: Final = 6  # in a text rewritten all over, only long islands stay
 MIN_ISLAND: Final = 16  # characters of such an island
 
 _IDEOGRAPHS: Final = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_OBJECT: Final = re.compile(r"[\ud800-\udfff]")
 _WORTH: Final = re.compile(rf"\w{{3}}|[{_IDEOGRAPHS}]{{2}}")
 
 
@@ -41,7 +42,11 @@ class _Unit(msgspec.Struct, frozen=True):
 
 
 _UNITS: Final = (
-    _Unit(re.compile(r"[^\n]*\n|[^\n]+").findall, str.strip, 2**62),
+    _Unit(
+        re.compile(r"[^\n\ud800-\udfff]*\n|[^\n\ud800-\udfff]+|[\ud800-\udfff]").findall,
+        str.strip,
+        2**62,
+    ),
     _Unit(
         re.compile(rf"[^\W{_IDEOGRAPHS}]+[ \t]*|.[ \t]*", re.DOTALL).findall, _WORTH.search, 2**62
     ),
@@ -49,15 +54,19 @@ _UNITS: Final = (
 )
 
 
-def diff(old: str, new: str) -> list[Edit]:
+def diff(old: str, new: str, precious: bytes = b"") -> list[Edit]:
     """The edits that turn `old` into `new`, ascending, something kept between each two.
 
     Common ends cost nothing. What differs is compared in pieces; where that would take more than
     `MAX_CELLS`, it is replaced as a whole.
+
+    Args:
+        precious: For each code point of `old` whether it is worth an island by itself. A lone
+            surrogate always is: it stands for an object.
     """
-    edits = _compare(old, new, 0, _UNITS)
+    edits = _Comparison(precious or bytes(len(old))).compare(old, new, 0, _UNITS)
     if len(edits) > MANY_EDITS:
-        edits = _joined(edits, old)
+        edits = _joined(edits, old, precious)
     return edits
 
 
@@ -71,54 +80,61 @@ def apply(old: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, old[done:]])
 
 
-def _compare(old: str, new: str, at: int, units: Sequence[_Unit]) -> list[Edit]:
-    start = Prefix.similarity(old, new)
-    end = min(Postfix.similarity(old, new), len(old) - start, len(new) - start)
-    old, new, at = old[start : len(old) - end], new[start : len(new) - end], at + start
-    if not old and not new:
-        return []
-    if not old or not new or not units:
-        return [Edit(at, len(old), new)]
-    unit, *finer = units
-    before, after = unit.cut(old), unit.cut(new)
-    if max(len(old), len(new)) > unit.longest or len(before) * len(after) > MAX_CELLS:
-        return [Edit(at, len(old), new)]
-    edits: list[Edit] = []
-    for removed, inserted, where in _stretches(before, after, unit):
-        edits += _compare(removed, inserted, at + where, finer)
-    return edits
+class _Comparison:
+    def __init__(self, precious: bytes) -> None:
+        self._precious = precious
+
+    def compare(self, old: str, new: str, at: int, units: Sequence[_Unit]) -> list[Edit]:
+        """The edits of a stretch that begins at `at`."""
+        start = Prefix.similarity(old, new)
+        end = min(Postfix.similarity(old, new), len(old) - start, len(new) - start)
+        old, new, at = old[start : len(old) - end], new[start : len(new) - end], at + start
+        if not old and not new:
+            return []
+        if not old or not new or not units:
+            return [Edit(at, len(old), new)]
+        unit, *finer = units
+        before, after = unit.cut(old), unit.cut(new)
+        if max(len(old), len(new)) > unit.longest or len(before) * len(after) > MAX_CELLS:
+            return [Edit(at, len(old), new)]
+        edits: list[Edit] = []
+        for removed, inserted, where in self._stretches(before, after, at, unit):
+            edits += self.compare(removed, inserted, where, finer)
+        return edits
+
+    def _stretches(
+        self, before: Sequence[str], after: Sequence[str], at: int, unit: _Unit
+    ) -> list[tuple[str, str, int]]:
+        """What differs: the old text, the new one, and where the old one begins."""
+        found: list[tuple[str, str, int]] = []
+        kept = ""
+        for code in LCSseq.opcodes(before, after):
+            removed = "".join(before[code.src_start : code.src_end])
+            inserted = "".join(after[code.dest_start : code.dest_end])
+            if code.tag == "equal":
+                kept = removed
+            elif found and not self._worth(kept, at, unit):
+                gone, put, where = found[-1]
+                found[-1] = (gone + kept + removed, put + kept + inserted, where)
+                kept = ""
+            else:
+                found.append((removed, inserted, at))
+                kept = ""
+            at += len(removed)
+        return found
+
+    def _worth(self, kept: str, end: int, unit: _Unit) -> bool:
+        return bool(kept and (unit.worth(kept) or any(self._precious[end - len(kept) : end])))
 
 
-def _stretches(
-    before: Sequence[str], after: Sequence[str], unit: _Unit
-) -> list[tuple[str, str, int]]:
-    """What differs: the old text, the new one, and where the old one begins."""
-    found: list[tuple[str, str, int]] = []
-    at = 0
-    kept = ""
-    for code in LCSseq.opcodes(before, after):
-        removed = "".join(before[code.src_start : code.src_end])
-        inserted = "".join(after[code.dest_start : code.dest_end])
-        if code.tag == "equal":
-            kept = removed
-        elif found and not (kept and unit.worth(kept)):
-            gone, put, where = found[-1]
-            found[-1] = (gone + kept + removed, put + kept + inserted, where)
-            kept = ""
-        else:
-            found.append((removed, inserted, at))
-            kept = ""
-        at += len(removed)
-    return found
-
-
-def _joined(edits: Sequence[Edit], old: str) -> list[Edit]:
+def _joined(edits: Sequence[Edit], old: str, precious: bytes) -> list[Edit]:
     """The edits with short islands between them given up."""
     result = [edits[0]]
     for edit in edits[1:]:
         last = result[-1]
-        island = old[last.at + last.delete : edit.at]
-        if len(island) >= MIN_ISLAND:
+        start = last.at + last.delete
+        island = old[start : edit.at]
+        if len(island) >= MIN_ISLAND or _OBJECT.search(island) or any(precious[start : edit.at]):
             result.append(edit)
             continue
         delete = edit.at + edit.delete - last.at
