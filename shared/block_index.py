@@ -182,19 +182,24 @@ class BlockIndex:
     def warm(self, count: int) -> bool:
         """Read the words of up to `count` blocks not read since the load; True when all are.
 
-        Until then ids of changed blocks go by place where words would decide.
+        Until then ids of changed blocks go by place where words would decide. A block that holds
+        other words than the index says counts as touched: the next settling puts it right.
         """
+        observer = self._observer
         with self._fragment.doc.transaction():
             while self._cold and count > 0:
                 slot = self._cold.popleft()
-                if slot.element is None or slot in self._observer.touched:
+                if slot.element is None or slot in observer.touched:
                     continue
                 entry = _entry_of(slot)
                 if entry.known.words.head is None:
+                    count -= 1
                     words = Words.of(self._reader.words(slot.element))
+                    if words.digest != entry.known.words.digest:
+                        observer.touch(slot)
+                        continue
                     known = msgspec.structs.replace(entry.known, words=words)
                     slot.entry = msgspec.structs.replace(entry, known=known)
-                    count -= 1
         return not self._cold
 
     # --- settling --------------------------------------------------------------------------------
