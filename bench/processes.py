@@ -82,14 +82,18 @@ def idle_cpu_per_second(process: psutil.Process, seconds: float) -> float:
     return (cpu_seconds(process) - before) / (time.monotonic() - started)
 
 
-def wait_until(ready: Callable[[], bool], what: str, log: Path) -> None:
-    """Returns when `ready()` is true. Raises TimeoutError with the end of the log."""
+def wait_until(ready: Callable[[], bool], process: psutil.Process, log: Path) -> None:
+    """Returns when `ready()` is true.
+
+    Raises:
+        RuntimeError: the process ended or took too long; with the end of its log.
+    """
     end = time.monotonic() + START_DEADLINE_S
     while not ready():
-        if time.monotonic() > end:
+        if process.status() == psutil.STATUS_ZOMBIE or time.monotonic() > end:
             tail = log.read_text(errors="replace")[-2_000:]
-            msg = f"{what}: not ready within {START_DEADLINE_S:g} s\n{tail}"
-            raise TimeoutError(msg)
+            msg = f"{process.cmdline() or log.stem}: not ready\n{tail}"
+            raise RuntimeError(msg)
         time.sleep(0.05)
 
 

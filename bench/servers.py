@@ -56,7 +56,7 @@ def docactor(folder: Path, environment: dict[str, str] | None = None) -> Iterato
         running(command, cwd=folder, log=log, environment=environment) as process,
         httpx.Client(timeout=60) as client,
     ):
-        wait_until(lambda: _answers(client, f"{base}/readyz"), "docactor", log)
+        wait_until(lambda: _answers(client, f"{base}/readyz"), process, log)
         token = _make_token(where)
         headers = {"Authorization": f"Bearer {token}"}
 
@@ -77,7 +77,7 @@ def hocuspocus(folder: Path) -> Iterator[Server]:
     log = folder / "hocuspocus.log"
     command = ["node", "hocuspocus.mjs", str(port), str(folder / "hocuspocus.sqlite3")]
     with running(command, cwd=NPM, log=log) as process:
-        wait_until(lambda: is_listening(port), "hocuspocus", log)
+        wait_until(lambda: is_listening(port), process, log)
 
         def create(_markdown: str) -> str:
             return f"bench-{secrets.token_hex(6)}"
@@ -91,8 +91,8 @@ def noop_mcp(folder: Path) -> Iterator[str]:
     port = free_port()
     log = folder / "noop.log"
     command = [sys.executable, "-m", "bench.noop_server", str(port)]
-    with running(command, cwd=ROOT, log=log):
-        wait_until(lambda: is_listening(port), "no-op MCP server", log)
+    with running(command, cwd=ROOT, log=log) as process:
+        wait_until(lambda: is_listening(port), process, log)
         yield f"http://127.0.0.1:{port}/mcp"
 
 
