@@ -39,6 +39,7 @@ class Outbox:
         self._bytes = 0
         self._filled = anyio.Event()
         self._closing: tuple[int, str] | None = None
+        self._sending = anyio.CancelScope()
         self._quiet = False
 
     @property
@@ -63,6 +64,7 @@ class Outbox:
             self._queue.clear()
             self._bytes = 0
             self._filled.set()
+            self._sending.cancel()
 
     async def run(self) -> None:
         """Sends what had to wait; returns when the socket is closed or gone."""
@@ -93,14 +95,13 @@ class Outbox:
 
     async def _send_first(self) -> None:
         frame = self._queue[0]
-        if self._socket is None:
-            await self._websocket.send_bytes(frame)
-        else:
-            while not self._socket.write_frame(frame):
-                await self._socket.wait_writable()
-                if self._closing is not None:
-                    return
-        if self._queue and self._queue[0] is frame:  # a close empties the queue
+        with anyio.CancelScope() as self._sending:  # `close` does not wait for a stuck socket
+            if self._socket is None:
+                await self._websocket.send_bytes(frame)
+            else:
+                while not self._socket.write_frame(frame):
+                    await self._socket.wait_writable()
+        if self._closing is None:
             self._queue.popleft()
             self._bytes -= len(frame)
 
