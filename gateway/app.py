@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, cast
 
+import anyio
 from fastmcp.server.auth.middleware import RequireAuthMiddleware
 from fastmcp.server.http import StarletteWithLifespan, StreamableHTTPASGIApp
 from mcp.server.transport_security import RequestBodyLimitMiddleware
@@ -44,9 +45,11 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with mcp.lifespan(app):
+        async with mcp.lifespan(app), anyio.create_task_group() as tasks:
             _take_long_bodies(mcp)
+            tasks.start_soon(authenticator.follow)
             yield
+            tasks.cancel_scope.cancel()
 
     app = Starlette(
         routes=[

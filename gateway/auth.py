@@ -1,23 +1,35 @@
 """Who calls: Bearer tokens to callers.
 
-The catalog knows tokens by their hash; a gateway asks the Directory once and remembers the answer
-for a second, so that a revoked token is refused a second later at the latest.
+The catalog knows tokens by their hash. A gateway asks the Directory once and remembers the answer
+for a while; the Directory's notices make it forget, so that a revoked token is refused at once, and
+without them it hardly remembers anything.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Final, get_args
 
+import anyio
 from fastmcp.server.auth import AccessToken, TokenVerifier
 from fastmcp.server.dependencies import get_access_token
 
 from gateway.ports import RouterPort
-from shared.errors import Unauthenticated
-from shared.limits import MAX_CACHED_TOKENS, MAX_TOKEN_CHARS, TOKEN_CACHE_S
+from shared.errors import DocactorError, Unauthenticated
+from shared.limits import (
+    MAX_CACHED_TOKENS,
+    MAX_TOKEN_CHARS,
+    NOTICE_RETRY_S,
+    NOTICE_WAIT_S,
+    TOKEN_CACHE_S,
+    TOKEN_UNSURE_S,
+)
 from shared.protocol import Caller, Scope
 from shared.tokens import hash_token
+
+log = logging.getLogger("docactor.auth")
 
 ALL_SCOPES: Final = frozenset[Scope](get_args(Scope))
 LOCAL_PERSON: Final = Caller("person:local", "local", None, False, ALL_SCOPES)
@@ -25,7 +37,9 @@ LOCAL_AGENT: Final = Caller("agent:local", "local agent", "person:local", True, 
 
 
 class Authenticator:
-    """Tokens to callers, with a short memory.
+    """Tokens to callers, with a memory.
+
+    `follow` runs beside it for as long as it is used.
 
     Args:
         router: The road to the Directory, which knows the tokens.
@@ -40,6 +54,7 @@ class Authenticator:
         self._no_auth = no_auth
         self._now = now
         self._known: dict[bytes, tuple[Caller | None, float]] = {}
+        self._keep_s = TOKEN_UNSURE_S
 
     @property
     def no_auth(self) -> bool:
@@ -90,14 +105,29 @@ class Authenticator:
             raise Unauthenticated("token: unknown, expired, revoked or missing.")
         return caller
 
-    def forget(self) -> None:
-        """Ask again for every token."""
+    async def follow(self) -> None:
+        """Hear of revoked tokens, for ever. Ends by being cancelled."""
+        seen = -1
+        while True:
+            try:
+                newest: int = await self._router.directory("wait_for_notice", seen, NOTICE_WAIT_S)
+            except DocactorError as error:
+                log.warning("no notices of revoked tokens: %s", error.message)
+                self._forget(TOKEN_UNSURE_S)
+                await anyio.sleep(NOTICE_RETRY_S)
+                continue
+            if newest != seen:
+                seen = newest
+                self._forget(TOKEN_CACHE_S)
+
+    def _forget(self, keep_s: float) -> None:
         self._known.clear()
+        self._keep_s = keep_s
 
     def _remember(self, key: bytes, caller: Caller | None) -> None:
         if len(self._known) >= MAX_CACHED_TOKENS:
             self._known.clear()  # guessing fills it, so what is lost is mostly guesses
-        self._known[key] = (caller, self._now() + TOKEN_CACHE_S)
+        self._known[key] = (caller, self._now() + self._keep_s)
 
 
 class DocactorTokens(TokenVerifier):

@@ -55,6 +55,12 @@ MAX_BATCHES_WAITING: Final = 2  # while so many wait, links stop reading
 CHECKPOINT_MIN_BYTES: Final = 256 * 2**10  # of log since the last one; or 1/4 of it if more
 CHECKPOINT_MAX_UPDATES: Final = 2_000
 
+CHECKPOINT_VERIFY_EVERY: Final = 20  # of so many checkpoints one is read back and compared
+PROBE_S: Final = 2.0  # between two attempts to write, after storage refused
+DAY_MS: Final = 24 * 3600 * 1000
+RETENTION_DAYS: Final = 30  # how far back states are kept
+SCRATCH_BYTES: Final = 64  # of an update; below it no limit can be reached that was not before
+
 # --- wires -------------------------------------------------------------------------------------
 MAX_FRAME_BYTES: Final = 8 * 2**20  # one websocket message of an editor
 MAX_STEP2_BYTES: Final = 33 * 2**20  # a client back from a long time offline; one at a time
@@ -122,7 +128,10 @@ CHARS_PER_HOUR: Final = 20_000
 NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times as much
 
 # --- gateway -----------------------------------------------------------------------------------
-TOKEN_CACHE_S: Final = 1.0  # seconds a gateway trusts what it was told of a token
+TOKEN_CACHE_S: Final = 10.0  # a gateway remembers a token while it hears of revoked ones; expiry
+TOKEN_UNSURE_S: Final = 1.0  # the same while it hears nothing
+NOTICE_WAIT_S: Final = 30.0  # one question for notices; below a call's deadline
+NOTICE_RETRY_S: Final = 1.0
 MAX_CACHED_TOKENS: Final = 10_000
 PARENT_WATCH_S: Final = 1.0  # how soon a gateway notices that its supervisor is gone
 READY_S: Final = 2.0  # seconds the Directory has to say that it is there

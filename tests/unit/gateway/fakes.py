@@ -227,6 +227,8 @@ class FakeRouter:
         self.requests: list[tuple[str, Caller, Any]] = []
         self.tokens = {hash_token(token): caller for token, caller in TOKENS.items()}
         self.asked_tokens = 0
+        self.notice = 0
+        self._risen = anyio.Event()
 
     def document(self, ref: str) -> FakeDocument:
         for found in self.documents.values():
@@ -249,6 +251,8 @@ class FakeRouter:
 
     async def directory(self, method: str, *args: Any) -> Any:
         await anyio.lowlevel.checkpoint()
+        if method == "wait_for_notice":
+            return await self._wait_for_notice(*args)
         if method == "authenticate":
             self.asked_tokens += 1
             return self.tokens.get(args[0])
@@ -257,6 +261,21 @@ class FakeRouter:
         if method in self.answers:
             return self.answers[method]
         return getattr(self, f"_{method}")(*args)
+
+    def revoke(self, token: str) -> None:
+        """Take a token away and tell every gateway."""
+        del self.tokens[hash_token(token)]
+        self.notice += 1
+        self._risen.set()
+        self._risen = anyio.Event()
+
+    async def _wait_for_notice(self, seen: int, seconds: float) -> int:
+        if self.failure is not None:
+            raise self.failure
+        if seen == self.notice:
+            with anyio.move_on_after(seconds):
+                await self._risen.wait()
+        return self.notice
 
     def _create_document(
         self,

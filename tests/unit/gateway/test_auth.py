@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 
+import anyio
 import pytest
 
 from gateway.auth import LOCAL_AGENT, LOCAL_PERSON, Authenticator, DocactorTokens, mcp_caller
 from gateway.profiles import AUTHOR, READER, profile
 from shared.errors import Overloaded, Unauthenticated
-from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S
+from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S, TOKEN_UNSURE_S
 from shared.protocol import Caller
 from tests.unit.gateway import fakes
 from tests.unit.gateway.fakes import FakeRouter
@@ -42,15 +43,38 @@ async def test_a_token_is_asked_for_once_a_while(
         assert await tokens.of_token("writer-token") == fakes.WRITER
     assert router.asked_tokens == 1
     router.tokens.clear()
-    clock.now = TOKEN_CACHE_S
+    clock.now = TOKEN_UNSURE_S
     assert await tokens.of_token("writer-token") is None
 
 
-async def test_forgetting_asks_again(tokens: Authenticator, router: FakeRouter) -> None:
-    await tokens.of_token("writer-token")
-    router.tokens.clear()
-    tokens.forget()
-    assert await tokens.of_token("writer-token") is None
+async def test_a_revoked_token_is_forgotten_at_once(
+    tokens: Authenticator, router: FakeRouter, clock: Clock
+) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        await anyio.wait_all_tasks_blocked()
+        assert await tokens.of_token("writer-token") == fakes.WRITER
+        clock.now = TOKEN_CACHE_S - 1
+        assert await tokens.of_token("writer-token") == fakes.WRITER
+        assert router.asked_tokens == 1
+        router.revoke("writer-token")
+        await anyio.wait_all_tasks_blocked()
+        assert await tokens.of_token("writer-token") is None
+        tasks.cancel_scope.cancel()
+
+
+async def test_without_notices_nothing_is_remembered_for_long(
+    tokens: Authenticator, router: FakeRouter, clock: Clock
+) -> None:
+    router.failure = Overloaded("The Directory does not answer.")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        await anyio.wait_all_tasks_blocked()
+        assert await tokens.of_token("writer-token") == fakes.WRITER
+        clock.now = TOKEN_UNSURE_S
+        assert await tokens.of_token("writer-token") == fakes.WRITER
+        assert router.asked_tokens == 2
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("token", ["", "x" * 257, "schlüssel"])
