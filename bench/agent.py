@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 PROTOCOL: Final = "2025-06-18"
 ANSWER_DEADLINE_S: Final = 60.0
+KEPT_ALIVE_S: Final = 3.0  # uvicorn closes an idle connection after 5
 
 
 class RefusedError(RuntimeError):
@@ -27,7 +28,7 @@ class RefusedError(RuntimeError):
 
 
 class Agent:
-    """Calls tools over one kept-alive connection, which is opened anew when it breaks."""
+    """Calls tools over one kept-alive connection, which is opened anew when it broke or idled."""
 
     def __init__(self, address: str, token: str = "") -> None:
         parts = urlsplit(address)
@@ -40,6 +41,7 @@ class Agent:
         }
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
+        self._used = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +63,8 @@ class Agent:
             "params": {"name": tool, "arguments": arguments},
         }
         body = json.dumps(request)
+        if time.monotonic() - self._used > KEPT_ALIVE_S:
+            self._connection.close()
         started = time.perf_counter()
         try:
             self._connection.request("POST", self._path, body, self._headers)
@@ -69,6 +73,7 @@ class Agent:
             self._connection.close()
             raise
         taken = (time.perf_counter() - started) * 1000
+        self._used = time.monotonic()
         result = json.loads(answer).get("result", {})
         content: dict[str, Any] = result.get("structuredContent", {})
         if result.get("isError", not result):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -18,6 +20,7 @@ from bench.processes import free_port, is_listening, running, wait_until
 ROOT: Final = Path(__file__).resolve().parents[1]
 NPM: Final = ROOT / "bench" / "npm"
 DOCACTOR: Final = Path(sys.executable).parent / "docactor"
+CREATE_TRIES: Final = 5
 
 Wire = Literal["y", "hocuspocus"]
 
@@ -58,14 +61,8 @@ def docactor(folder: Path, environment: dict[str, str] | None = None) -> Iterato
     ):
         wait_until(lambda: _answers(client, f"{base}/readyz"), process, log)
         token = _make_token(where)
-        headers = {"Authorization": f"Bearer {token}"}
-
-        def create(markdown: str) -> str:
-            body = {"title": "Bench", "markdown": markdown}
-            answer = client.post(f"{base}/api/documents", json=body, headers=headers)
-            answer.raise_for_status()
-            return str(answer.json()["doc_id"])
-
+        client.headers["Authorization"] = f"Bearer {token}"
+        create = functools.partial(_create, client, f"{base}/api/documents")
         url = f"ws://127.0.0.1:{port}/collab"
         yield Server("docactor", "y", process, url, create, token, f"{base}/mcp")
 
@@ -100,6 +97,21 @@ def _answers(client: httpx.Client, url: str) -> bool:
     with contextlib.suppress(httpx.TransportError):
         return client.get(url).status_code == httpx.codes.OK
     return False
+
+
+def _create(client: httpx.Client, url: str, markdown: str) -> str:
+    """The id of a new document. While the server says it has no room yet, it is asked again."""
+    body = {"title": "Bench", "markdown": markdown, "idempotency_key": secrets.token_hex(8)}
+    answer = client.post(url, json=body)
+    for _ in range(CREATE_TRIES):
+        if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+            break
+        time.sleep(1)
+        answer = client.post(url, json=body)
+    if answer.is_error:
+        msg = f"no document: {answer.text}"
+        raise RuntimeError(msg)
+    return str(answer.json()["doc_id"])
 
 
 def _make_token(where: list[str]) -> str:
