@@ -232,7 +232,8 @@ class EditorHub:
         if link is None or link.held is None:
             return
         held, link.held = link.held, None
-        link.send(encode_frame(Kind.BROADCAST, var_uint(head), missing))
+        if missing:
+            link.send(encode_frame(Kind.BROADCAST, var_uint(head), missing))
         for frame in held:
             link.send(frame)
 
@@ -278,15 +279,18 @@ class EditorHub:
             self._kick(session, close_codes.FAILED, "internal error")
 
     def resync(self) -> None:
-        """The document was loaded afresh, or takes writes again: every session is asked anew."""
+        """The document was loaded afresh, or takes writes again: every session is asked anew.
+
+        Not those that were refused: what they would send is what may have done the damage.
+        """
         for link in self._links.values():
             for session in tuple(link.sessions.values()):
-                session.asked = 0
-                session.barred = None
                 owed, session.owed = session.owed, None
                 if owed is not None:
                     self._answer_step1(session, owed)
-                self._ask(session)
+                if session.open and session.barred is None:
+                    session.asked = 0
+                    self._ask(session)
 
     # --- sessions --------------------------------------------------------------------------
 

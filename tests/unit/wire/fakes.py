@@ -104,7 +104,7 @@ class FakeDocument:
         if self.merged_away:
             return None
         missed = self._stored[seq:]
-        return merge_updates(*missed) if missed else EMPTY_UPDATE
+        return merge_updates(*missed) if missed else b""
 
     # --- the test's side -------------------------------------------------------------------------
 

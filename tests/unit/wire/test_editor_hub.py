@@ -258,3 +258,12 @@ def test_while_the_document_loads_again_nothing_is_lost(stage: Stage) -> None:
     told = stage.peer.told()
     assert [n for kind, n, _ in told if kind is Kind.STEP1] == [1, 2, 3]
     assert (Kind.STEP2, 3, EMPTY_UPDATE) in told
+
+
+def test_who_was_refused_is_not_asked_when_the_document_was_loaded_again(stage: Stage) -> None:
+    stage.document.refuse = "it broke the document"
+    stage.anna.update(stage.anna.type("a"))
+    stage.document.refuse = None
+    stage.peer.told()
+    stage.document.reloaded()
+    assert [n for kind, n, _ in stage.peer.told() if kind is Kind.STEP1] == [2]

@@ -140,3 +140,16 @@ def test_a_fault_of_ours_ends_one_session(stage: Stage) -> None:
     stage.hub.fail(stage.peer, Frame(Kind.STEP1, payload))
     ((kind, number, body),) = stage.peer.told()
     assert (kind, number, decode_control(body, Kick).code) == (Kind.KICK, 2, close_codes.FAILED)
+
+
+@pytest.mark.anyio
+async def test_a_gateway_that_missed_numbers_but_no_update_is_sent_none(
+    stage: Stage,
+) -> None:
+    stage.document.write("one")
+    stage.document.commit()
+    stage.document.seq = 2  # numbers were used up by batches that left nothing
+    back = FakePeer()
+    assert stage.hub.join(back, 1)
+    await stage.hub.catch_up(back, 1)
+    assert back.kinds() == [Kind.WELCOME]
