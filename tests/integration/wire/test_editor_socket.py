@@ -148,6 +148,19 @@ async def test_a_refusal_is_a_close_code(gateway: Gateway, ref: str, token: str,
     assert gateway.stage.actor.hub.sessions == 0
 
 
+async def test_a_gateway_takes_so_many_editors(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.editor_socket.MAX_SESSIONS_PER_GATEWAY", 1)
+    async with gateway.connect() as first:
+        await values(first, 1)
+        async with gateway.connect() as second:
+            assert (await closed(second))[0] == close_codes.TRY_AGAIN
+    await until(lambda: gateway.stage.actor.hub.sessions == 0)
+    async with gateway.connect() as third:
+        await values(third, 1)
+
+
 async def test_codes_that_are_final_for_clients_are_those_a_retry_cannot_mend() -> None:
     final = {code for code in vars(close_codes).values() if code in range(4400, 4500)}
     assert final == {
