@@ -61,6 +61,8 @@ def diff(old: str, new: str, precious: bytes = b"") -> list[Edit]:
     `MAX_CELLS`, it is replaced as a whole.
 
     Args:
+        old: Code points; indices are counted in them.
+        new: What `old` becomes.
         precious: For each code point of `old` whether it is worth an island by itself. A lone
             surrogate always is: it stands for an object.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def test_edits_upon_edits_read_right(contents: list[tuple[Node | Text, ...]]) ->
     page.put(Node("paragraph", {}, contents[0]))
     for content in contents[1:]:
         new = Node("paragraph", {}, content)
-        page.do(lambda new=new: edit(page.at(0), new))
+        page.do(partial(edit, page.at(0), new))
         assert canon(page.read()) == canon(new)
         assert page.twin().read() == page.read()
 
@@ -135,7 +136,7 @@ def items(*texts: str) -> Node:
 def touched(page: Page, act: Callable[[], Any]) -> list[list[int | str]]:
     """The paths of the elements and texts an act changes, below the first block."""
     paths: list[list[int | str]] = []
-    block = page.at(0)
+    block = page.any(0)
     block.observe_deep(lambda events: paths.extend(list(event.path) for event in events))
     page.do(act)
     return paths
@@ -217,8 +218,8 @@ def test_attributes_change_in_place() -> None:
         page, update = edited(old, new)
         assert canon(page.read()) == canon(new)
         assert len(update) < 60
-    assert dict(edited(*pairs[3])[0].at(0).attributes) == {"id": "block000"}
-    assert dict(edited(*pairs[5])[0].at(0).attributes) == {"id": "block000", "start": 1}
+    assert dict(edited(*pairs[3])[0].any(0).attributes) == {"id": "block000"}
+    assert dict(edited(*pairs[5])[0].any(0).attributes) == {"id": "block000", "start": 1}
 
 
 # --- what the server does not know ---------------------------------------------------------------
@@ -368,6 +369,34 @@ def test_unknown_blocks_inside_a_block_stay_and_move() -> None:
 
 
 # --- others at work ------------------------------------------------------------------------------
+
+
+@given(same_kind, st.randoms(use_true_random=False))
+def test_no_keystroke_is_lost_in_elements_that_stay(pair: tuple[Node, Node], random: Any) -> None:
+    old, new = pair
+    page = Page()
+    page.put(old)
+    other = page.twin()
+    texts = list(_texts(other.any(0)))
+    keys = [f"<{number}>" for number in range(len(texts))]
+    for text, key in zip(texts, keys, strict=True):
+        value = "".join(it for it, _ in text.diff())
+        text.insert(len(value[: random.randrange(len(value) + 1)].encode()), key)
+    page.do(lambda: edit(page.at(0), new))
+    page.meet(other)
+    assert page.read() == other.read()
+    if old.type in {"paragraph", "heading", "codeBlock"}:
+        with page.doc.transaction():
+            stored = blocks.words(page.at(0))
+        assert all(key in stored for key in keys)
+
+
+def _texts(element: Any) -> Iterator[XmlText]:
+    for child in element.children:
+        if isinstance(child, XmlText):
+            yield child
+        else:
+            yield from _texts(child)
 
 
 def test_a_text_typed_meanwhile_survives_an_edit_of_its_paragraph() -> None:
