@@ -18,6 +18,7 @@ from shared.slugs import single_line
 from shared.tokens import TOKEN_BYTES, TOKEN_PREFIX, hash_token
 
 TOKEN_ID_LENGTH: Final = 8
+PERSON: Final = "person:"
 USED_EVERY_MS: Final = 60_000  # `last_used` is kept to the minute: no write per request
 SCOPES: Final = frozenset[Scope](get_args(Scope))
 
@@ -43,7 +44,7 @@ class TokenRegister:
         """A new token of `owner`. An agent's token is a principal of its own.
 
         Args:
-            owner: The person's name.
+            owner: The person, by name or principal.
             scopes: What it may be used for.
             agent: Whether it is an agent's token; else the person's own.
             name: The agent's name; shown as the author of what it does. Ignored for a person.
@@ -52,7 +53,8 @@ class TokenRegister:
         Raises:
             InvalidArgument: An empty name, no scope or an unknown one, a time gone by.
         """
-        owner, name = single_line(owner, MAX_NAME_CHARS), single_line(name, MAX_NAME_CHARS)
+        owner = single_line(owner, MAX_NAME_CHARS).removeprefix(PERSON)
+        name = single_line(name, MAX_NAME_CHARS)
         now = self._now_ms()
         if not owner or not name:
             raise InvalidArgument("name: must not be empty.")
@@ -61,7 +63,7 @@ class TokenRegister:
         if expires is not None and expires <= now:
             raise InvalidArgument("expires: this time has gone by.")
         token_id = "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_ID_LENGTH))
-        person = f"person:{owner}"
+        person = PERSON + owner
         row = TokenRow(
             id=token_id,
             name=name if agent else owner,

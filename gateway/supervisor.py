@@ -90,7 +90,7 @@ class Supervisor:
     async def run(self) -> int:
         """Returns the exit code once nothing of ours is left."""
         async with anyio.create_task_group() as group:
-            group.start_soon(self._listen_to_signals)
+            self._catch_signals()
             group.start_soon(self._tick)
             try:
                 await self._serve()
@@ -138,6 +138,9 @@ class Supervisor:
             os.environ.update(ray_environment.joining())
             start = self._join
         cluster = self._cluster = await self._on_ray_thread(start)
+        # Ray has put a handler of its own in front of ours: it writes a stack to stderr at SIGTERM
+        # and aborts the process three seconds later.
+        self._catch_signals()
         return cluster
 
     def _start_embedded(self) -> Cluster:
@@ -231,12 +234,15 @@ class Supervisor:
 
     # --- stopping --------------------------------------------------------------------------------
 
-    async def _listen_to_signals(self) -> None:
-        with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
-            async for _ in signals:
-                if self._stop.is_set():
-                    self._hurry.set()
-                self._stop.set()
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self._on_signal)
+
+    def _on_signal(self) -> None:
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
 
     async def _drain(self, workers: WorkerProcesses, cluster: Cluster) -> None:
         await workers.stop(self._settings.drain_s + STOP_SLACK_S)
@@ -274,7 +280,7 @@ class Supervisor:
         self._ray_thread.shutdown()
         remove_address(self._data)
         if self._temp is not None:
-            self._temp.leave()
+            self._temp.leave(linger_s=0.0)
 
     async def _on_ray_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._ray_thread.submit(work))

@@ -17,8 +17,9 @@ from typing import Final, Self
 
 PREFIX: Final = "docactor-"
 LOCK_FILE: Final = "in-use"
-REMOVE_TRIES: Final = 20  # dying processes of Ray's may still write while we remove
-REMOVE_PAUSE_S: Final = 0.05
+LINGER_S: Final = 3.0  # processes of Ray's that were just starting make their folders again
+LINGER_POLL_S: Final = 0.1
+ABANDONED_S: Final = 60.0  # without a lock file for so long: such folders, made once more
 
 
 class TempFolder:
@@ -41,14 +42,18 @@ class TempFolder:
         fcntl.flock(handle, fcntl.LOCK_SH)
         return cls(path, handle)
 
-    def leave(self) -> bool:
-        """Lets go, and removes the folder if nobody else holds it; whether it did."""
+    def leave(self, linger_s: float = LINGER_S) -> bool:
+        """Lets go, and removes the folder if nobody else holds it; whether it did.
+
+        Args:
+            linger_s: How long to look after it, because Ray was not stopped in order.
+        """
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         else:
-            _remove(self.path)
+            _remove(self.path, linger_s)
             return True
         finally:
             os.close(self._handle)
@@ -57,19 +62,28 @@ class TempFolder:
 def remove_stale(base: Path) -> None:
     """Removes the folders that no process holds."""
     for path in base.glob(f"{PREFIX}*"):
-        lock = path / LOCK_FILE
         try:
-            if path.lstat().st_uid != os.getuid():
-                continue
-            handle = os.open(lock, os.O_RDWR)
+            if path.lstat().st_uid == os.getuid():
+                _remove_if_stale(path)
         except OSError:
-            continue  # not one of ours, or being made or removed just now
-        TempFolder(path, handle).leave()
+            continue  # somebody else removed it just now
 
 
-def _remove(path: Path) -> None:
-    for _ in range(REMOVE_TRIES):
+def _remove_if_stale(path: Path) -> None:
+    try:
+        handle = os.open(path / LOCK_FILE, os.O_RDWR)
+    except FileNotFoundError:
+        old = time.time() - path.stat().st_mtime > ABANDONED_S
+        if old and [entry.name for entry in path.iterdir()] == ["ray"]:
+            _remove(path, 0.0)
+    else:
+        TempFolder(path, handle).leave(0.0)
+
+
+def _remove(path: Path, linger_s: float) -> None:
+    deadline = time.monotonic() + linger_s
+    while True:
         shutil.rmtree(path, ignore_errors=True)
-        if not path.exists():
+        if time.monotonic() >= deadline:
             return
-        time.sleep(REMOVE_PAUSE_S)
+        time.sleep(LINGER_POLL_S)

@@ -23,5 +23,5 @@ os.environ.update(ray_environment.embedded(DATA, TEMP.path))
 
 @atexit.register
 def _remove() -> None:
-    TEMP.leave()
+    TEMP.leave(linger_s=0.0)
     shutil.rmtree(DATA, ignore_errors=True)

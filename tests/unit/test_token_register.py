@@ -45,7 +45,8 @@ async def test_agent_is_a_principal_of_its_own_and_belongs_to_a_person(
 async def test_person_is_the_same_principal_whatever_the_token(register: TokenRegister) -> None:
     one = await register.create("ann", "laptop", WRITE, agent=False)
     two = await register.create("ann", "phone", WRITE, agent=False)
-    assert one.row.principal == two.row.principal == "person:ann"
+    three = await register.create("person:ann", "desk", WRITE, agent=False)
+    assert one.row.principal == two.row.principal == three.row.principal == "person:ann"
 
 
 async def test_unknown_revoked_and_expired_tokens_are_nobody(

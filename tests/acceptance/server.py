@@ -1,0 +1,153 @@
+"""A whole server as its operator starts it: `docactor serve` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+import psutil
+
+READY_WITHIN_S: Final = 90  # the machine may be busy; how fast a start is, is measured elsewhere
+
+
+class Server:
+    """Started by entering, ended by leaving; in between tests do to it what they like.
+
+    Attributes:
+        lines: What it has written to its standard output.
+        url, token: What it said when it was ready.
+    """
+
+    def __init__(self, data: Path, *flags: str) -> None:
+        self.data = data
+        self.lines: list[str] = []
+        self.url = self.token = ""
+        self._flags = flags
+        self._ready = threading.Event()
+        self._seen: dict[int, psutil.Process] = {}
+
+    def start(self) -> Self:
+        # Not our own Ray settings: it makes its own.
+        ours = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "DOCACTOR_"))}
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "gateway.cli", "serve"),
+                *("--port", "0", "--data", str(self.data), *self._flags),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ours,
+            text=True,
+            start_new_session=True,
+        )
+        self._readers = [
+            threading.Thread(target=self._read_out),
+            threading.Thread(target=self._read_err),
+        ]
+        self.errors: list[str] = []
+        for reader in self._readers:
+            reader.start()
+        return self
+
+    def wait_ready(self) -> Self:
+        deadline = time.monotonic() + READY_WITHIN_S
+        while not self._ready.wait(0.05):
+            assert self.process.poll() is None, f"ended: {self.lines} {self.errors}"
+            assert time.monotonic() < deadline, f"not ready: {self.lines} {self.errors}"
+        return self
+
+    def __enter__(self) -> Self:
+        return self.start().wait_ready()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        for process in self._seen.values():
+            if process.is_running():
+                process.kill()
+        self.finish()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Signals it, waits for its end and returns its exit code."""
+        self.family()
+        self.process.send_signal(number)
+        code = self.process.wait(60)
+        self.finish()
+        return code
+
+    def finish(self) -> None:
+        for reader in self._readers:
+            reader.join()
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+
+    def family(self) -> list[psutil.Process]:
+        """Every process that it has started so far, however deep, and that still runs."""
+        if self.process.poll() is None:
+            for child in psutil.Process(self.process.pid).children(recursive=True):
+                self._seen.setdefault(child.pid, child)
+        return [p for p in self._seen.values() if p.is_running() and p.status() != "zombie"]
+
+    def named(self, part: str) -> list[psutil.Process]:
+        """Those whose command line contains `part`."""
+        return [p for p in self.family() if part in command(p)]
+
+    def gateways(self) -> list[psutil.Process]:
+        return self.named("gateway.worker")
+
+    def actors(self) -> list[psutil.Process]:
+        return self.named("ray::DocumentActor")
+
+    def request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.request(method, self.url + path, headers=headers, timeout=30, **arguments)
+
+    def create(self, markdown: str) -> str:
+        made = self.request("POST", "/api/documents", json={"markdown": markdown})
+        assert made.status_code == 201, made.text
+        doc_id: str = made.json()["doc_id"]
+        return doc_id
+
+    def read(self, doc_id: str) -> str:
+        answer = self.request("GET", f"/api/documents/{doc_id}.md")
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def temp_folder(self) -> Path:
+        """The private folder of its cluster."""
+        (gateway, *_) = self.gateways()
+        return Path(gateway.environ()["DOCACTOR_TEMP"])
+
+    def _read_out(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            if match := re.match(r"Ready after [0-9.]+ s: (http\S+?)(?:/#(\S+))?$", line):
+                self.url, self.token = match[1], match[2] or ""
+                self._ready.set()
+
+    def _read_err(self) -> None:
+        assert self.process.stderr is not None
+        self.errors.extend(self.process.stderr)
+
+
+def command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
