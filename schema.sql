@@ -7,7 +7,7 @@
 -- since 1970 and only label; `seq` orders. PRAGMA user_version is the schema's version.
 
 CREATE TABLE meta (
-  key   TEXT PRIMARY KEY,           -- doc_id, epoch, secret, title?, update_seq, head, floor, at
+  key   TEXT PRIMARY KEY,           -- doc_id, epoch, secret, title?, update_seq, head, floor, at, depth, …
   value ANY NOT NULL
 ) STRICT;
 

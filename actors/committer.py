@@ -15,7 +15,13 @@ from typing import Final
 import msgspec
 from pycrdt import merge_updates
 
-from actors.stored import Batch, CommitUnknownError, DocumentStore, NotCommittedError
+from actors.stored import (
+    Batch,
+    CommitUnknownError,
+    DocumentStore,
+    FencedError,
+    NotCommittedError,
+)
 from shared.errors import DocactorError, ShuttingDown
 from shared.limits import MAX_BATCHES_WAITING
 from shared.stored import Checkpoint, Effects, StoredAnswer
@@ -156,7 +162,7 @@ class Committer:
                 gathering = self._in_flight = self._waiting.popleft()
                 try:
                     await self.store.commit(gathering.batch)
-                except (NotCommittedError, CommitUnknownError) as error:
+                except (NotCommittedError, CommitUnknownError, FencedError) as error:
                     return self._fail(gathering, error)
                 self._publish(gathering)
             self._wake.clear()
@@ -216,7 +222,7 @@ class Committer:
         updates = gathering.batch.updates
         return Failure(
             last_seq=updates[-1].seq if updates else None,
-            known=isinstance(error, NotCommittedError),
+            known=not isinstance(error, CommitUnknownError),
             cause=error,
             first=gathering.release,
             behind=release_behind,

@@ -7,28 +7,43 @@ verbs that interleave at their awaits never see half of one another.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pycrdt import merge_updates
 
+from actors.checkpointing import holds_its_document
 from actors.committer import Committed, Committer, Failure, Release
 from actors.idempotency import Once
 from actors.openers import Opener, SqliteOpener
-from actors.stored import DocumentStore
+from actors.stored import (
+    CommitUnknownError,
+    DocumentStore,
+    FencedError,
+    NotCommittedError,
+    StaleEpochError,
+)
 from shared import reading, writing
 from shared.errors import (
     DocactorError,
     DocumentCorrupt,
+    Moved,
     OutcomeUnknown,
     ShuttingDown,
     StorageUnavailable,
 )
 from shared.ids import Choose, mint_block_id
-from shared.limits import VIEWS_STORE_MS
+from shared.limits import (
+    CHECKPOINT_VERIFY_EVERY,
+    DAY_MS,
+    PROBE_S,
+    RETENTION_DAYS,
+    VIEWS_STORE_MS,
+)
 from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
 from shared.protocol import (
     AnchorOnly,
@@ -44,11 +59,13 @@ from shared.protocol import (
     RouteKey,
     WriteResult,
 )
-from shared.stored import Effects, Loaded
+from shared.stored import Checkpoint, Effects, Loaded
 from shared.tree import Block
 
 Request = TypeVar("Request", PatchRequest, InsertRequest, ReplaceRequest, DeleteRequest)
 Clock = Callable[[], int]
+log = logging.getLogger(__name__)
+
 SERVER: Final = Caller("server", "docactor")
 
 
@@ -61,7 +78,9 @@ class Document:
     """One open document. Made by `open` or `start`; `close` leaves its file free.
 
     After a failed commit it drops what is in memory and loads again from its store; verbs that
-    come meanwhile wait. `failed` is set when even that did not work: whoever holds it gives it up.
+    come meanwhile wait. From then until the store takes a write it is *degraded*: reads answer,
+    writes are refused. `failed` is set when it cannot be loaded, or somebody else has it now:
+    whoever holds it gives it up.
     """
 
     def __init__(self, opener: Opener, clock: Clock, choose: Choose) -> None:
@@ -77,6 +96,10 @@ class Document:
         self._commit_listeners: list[Callable[[Committed], None]] = []
         self._reload_listeners: list[Callable[[], None]] = []
         self._views_due = 0  # ms
+        self._trimmed_at = 0  # ms
+        self._checkpoints = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._degraded = False
         self._closing = False
         self.failed: DocactorError | None = None
 
@@ -178,21 +201,26 @@ class Document:
         if self._closing:
             return
         self._closing = True
+        await self._store_the_rest()
         if self._live is not None:
+            self._live.close()
+        self._live = None
+        self._ready.set()
+        for task in (self._loop, *self._tasks):
+            if task is not None:
+                task.cancel()
+        self._committer.abandon()
+        await self._store.close()
+
+    async def _store_the_rest(self) -> None:
+        if self._live is not None and not self._degraded:
             await self._committer.drained()
-        if self._live is not None:
+        if self._live is not None and not self._degraded:
             checkpoint = self._live.checkpoint()
             if checkpoint is not None:
                 self._committer.add_checkpoint(checkpoint)
             self._committer.add_views(self._live.views.save())
             await self._committer.drained()
-            self._live.close()
-        self._live = None
-        self._ready.set()
-        if self._loop is not None:
-            self._loop.cancel()
-        self._committer.abandon()
-        await self._store.close()
 
     # --- what the editors' hub uses; synchronous, on the loop -------------------------------------
 
@@ -219,8 +247,8 @@ class Document:
         return self._now_live().diff(state_vector)
 
     def apply(self, update: bytes, caller: Caller) -> Applied:
-        """An editor's update. Raises StorageUnavailable while the document is loading again."""
-        live = self._now_live()
+        """An editor's update. Raises StorageUnavailable while the store takes no writes."""
+        live = self._writable(self._now_live())
         try:
             applied = live.apply(
                 update, Author(caller.principal, caller.name, "editor"), self._clock()
@@ -264,7 +292,7 @@ class Document:
         slot = None if request.options.dry_run else self._once.slot(verb, caller, request)
 
         async def write() -> WriteResult:
-            live = await self._when_ready()
+            live = self._writable(await self._when_ready())
             now = self._clock()
             try:
                 written = work(live, caller, request, now)
@@ -290,9 +318,43 @@ class Document:
             self._committer.add_views(live.views.save())
             self._views_due = live.at + VIEWS_STORE_MS
         if live.checkpoint_due():
-            checkpoint = live.checkpoint()
-            if checkpoint is not None:
-                self._committer.add_checkpoint(checkpoint)
+            self._checkpoint(live)
+
+    def _checkpoint(self, live: LiveDocument) -> None:
+        """Takes one; some are read back first, and one that does not fit is not stored."""
+        checkpoint = live.checkpoint()
+        if checkpoint is None:
+            return
+        self._checkpoints += 1
+        if self._checkpoints % CHECKPOINT_VERIFY_EVERY == 0:
+            self._spawn(self._store_verified(live, checkpoint))
+        else:
+            self._committer.add_checkpoint(checkpoint)
+        if live.at - self._trimmed_at > DAY_MS:
+            self._trimmed_at = live.at
+            self._spawn(self._trim(live.at - RETENTION_DAYS * DAY_MS))
+
+    async def _store_verified(self, live: LiveDocument, checkpoint: Checkpoint) -> None:
+        if not await asyncio.to_thread(holds_its_document, checkpoint):
+            log.error("checkpoint %d does not hold its document: not stored", checkpoint.seq)
+        elif self._live is live:  # after a failed commit its label may mean something else
+            self._committer.add_checkpoint(checkpoint)
+
+    async def _trim(self, before: int) -> None:
+        try:
+            await self._store.trim(before)
+        except (NotCommittedError, CommitUnknownError, FencedError) as error:
+            log.warning("the log was not trimmed: %s", error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _writable(self, live: LiveDocument) -> LiveDocument:
+        if self._degraded:
+            raise StorageUnavailable("The storage takes no writes at the moment.")
+        return live
 
     def _now_live(self) -> LiveDocument:
         if self._live is None:
@@ -349,22 +411,58 @@ class Document:
         self._committer.finish()
 
     async def _commit_loop(self) -> None:
-        """Commits; loads again after each failure. Ends when that does not work either."""
+        """Commits; loads again after each failure. Ends when the document must be given up."""
+        failure: Failure | None = None
+        try:
+            while True:
+                failure = await self._committer.run()
+                self._drop()
+                await self._load_again(failure)
+        except FencedError as error:
+            log.warning("fenced: %s", error)
+            self._give_up(Moved("The document is held by another process."), failure)
+        except DocactorError as error:
+            self._give_up(error, failure)
+        except Exception:
+            # The border of a task: a fault of ours must not leave callers waiting for ever.
+            log.exception("the commit loop failed")
+            self._give_up(StorageUnavailable("The document's storage failed."), failure)
+
+    async def _load_again(self, failure: Failure | None) -> None:
+        """Raises FencedError, DocactorError: it cannot be had any more."""
+        await self._store.close()
+        if failure is not None and isinstance(failure.cause, FencedError):
+            raise failure.cause
+        self._degraded = failure is not None
+        try:
+            effects = await self._load(None, SERVER)
+        except StaleEpochError as error:
+            raise FencedError(f"opened under epoch {error.args[0]}") from error
+        if failure is not None:
+            self._tell(failure)
+        self._resync()
+        if self._degraded:
+            await self._until_writable()
+            self._degraded = False
+            self._resync()  # what was typed meanwhile comes by the editors' own step 2
+        if effects is not None:
+            self._committer.add(effects)
+
+    async def _until_writable(self) -> None:
         while True:
-            failure = await self._committer.run()
-            self._drop()
             try:
-                await self._store.close()
-                effects = await self._load(None, SERVER)
-            except DocactorError as error:
-                self._give_up(error, failure)
+                await self._store.probe()
+            except NotCommittedError as error:
+                log.warning("storage takes no writes: %s", error)
+                await asyncio.sleep(PROBE_S)
+            except CommitUnknownError as error:
+                raise StorageUnavailable("The document's storage failed.") from error
+            else:
                 return
-            if failure is not None:
-                self._tell(failure)
-            if effects is not None:
-                self._committer.add(effects)
-            for listener in self._reload_listeners:
-                listener()
+
+    def _resync(self) -> None:
+        for listener in self._reload_listeners:
+            listener()
 
     def _tell(self, failure: Failure) -> None:
         """The truth about a failed batch, read from the store."""
@@ -379,6 +477,10 @@ class Document:
         if failure is None:
             return
         unknown = OutcomeUnknown("The storage failed while this was being stored.")
-        lost = StorageUnavailable("The change could not be stored; nothing of it is kept.")
+        lost: DocactorError = StorageUnavailable(
+            "The change could not be stored; nothing of it is kept."
+        )
+        if isinstance(error, Moved):
+            lost = error  # whoever has the document now can be asked to do it
         failure.first(lost if failure.known else unknown)
         failure.behind(lost)

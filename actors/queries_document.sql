@@ -62,3 +62,12 @@ INSERT INTO checkpoints (seq, at, data, block_index, checksum) VALUES (?, ?, ?, 
 ON CONFLICT (seq) DO UPDATE
 SET at = excluded.at, data = excluded.data, block_index = excluded.block_index,
     checksum = excluded.checksum
+
+-- name: checkpoints
+SELECT seq, at FROM checkpoints ORDER BY seq
+
+-- name: drop_checkpoint
+DELETE FROM checkpoints WHERE seq = ?
+
+-- name: drop_updates
+DELETE FROM updates WHERE seq <= ?

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +27,17 @@ def load_queries(file_name: str) -> Mapping[str, str]:
     """The named statements of a query file beside this module."""
     text = (Path(__file__).parent / file_name).read_text(encoding="utf-8")
     return MappingProxyType({k: v.strip() for k, v in _split(_NAME, text).items()})
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script, for a transaction: `executescript` would commit it."""
+    found, gathered = [], ""
+    for line in script.splitlines(keepends=True):
+        gathered += line
+        if sqlite3.complete_statement(gathered):
+            found.append(gathered)
+            gathered = ""
+    return found
 
 
 def _split(marker: re.Pattern[str], text: str) -> dict[str, str]:

@@ -20,12 +20,15 @@ import aiosqlite
 import anyio
 import msgspec
 
-from actors.sql import SCHEMA, load_queries, section
+from actors.migrations import SCHEMA_VERSION, NewerSchemaError, migrate
+from actors.sql import SCHEMA, load_queries, section, statements
 from actors.stored import (
     Batch,
     CommitUnknownError,
+    FencedError,
     NotCommittedError,
     StaleEpochError,
+    checkpoints_to_keep,
     checksum,
 )
 from shared.block_changes import Row
@@ -33,7 +36,6 @@ from shared.errors import DocumentCorrupt, StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS
 from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
 
-SCHEMA_VERSION: Final = 1
 Q: Final = load_queries("queries_document.sql")
 T = TypeVar("T")
 
@@ -58,9 +60,11 @@ class NewFile(msgspec.Struct, frozen=True):
 class SqliteStore:
     """One document's file, held exclusively from `open` or `create` to `close`."""
 
-    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+    def __init__(self, connection: aiosqlite.Connection, path: Path, epoch: int) -> None:
         self._connection = connection
         self.path = path
+        self._epoch = epoch
+        self._parent = os.getppid()
         self._closed = False
 
     @classmethod
@@ -73,25 +77,33 @@ class SqliteStore:
         """
         if not await anyio.Path(path).exists():
             raise StorageUnavailable("The document's file is missing.")
-        return await cls._open(path, lambda db: _claim(db, epoch))
+        return await cls._open(path, epoch, lambda db: _claim(db, epoch))
 
     @classmethod
     async def create(cls, path: Path, new: NewFile) -> SqliteStore:
         """A new document's file. A half-made one without history is taken over; see `open`."""
         await anyio.to_thread.run_sync(_make_folder, path.parent)
-        store = await cls._open(path, lambda db: _initialise(db, new))
+        store = await cls._open(path, new.epoch, lambda db: _initialise(db, new))
         await anyio.to_thread.run_sync(_sync_folder, path.parent)
         return store
 
     @classmethod
-    async def _open(cls, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> SqliteStore:
+    async def _open(
+        cls, path: Path, epoch: int, prepare: Callable[[sqlite3.Connection], None]
+    ) -> SqliteStore:
         connection = await aiosqlite.connect(path, isolation_level=None)
-        store = cls(connection, path)
+        store = cls(connection, path, epoch)
         try:
             await store._run(prepare)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await connection.close()
+            if isinstance(error, NewerSchemaError):
+                raise StorageUnavailable(
+                    f"The document's file has schema {error.args[0]}; this server knows "
+                    f"{SCHEMA_VERSION}.",
+                    retryable=False,
+                ) from error
             if isinstance(error, sqlite3.Error):
                 raise StorageUnavailable(
                     f"The document's file cannot be opened: {error}."
@@ -106,7 +118,13 @@ class SqliteStore:
             raise DocumentCorrupt("The document's file cannot be read.") from error
 
     async def commit(self, batch: Batch) -> None:
-        await self._run(lambda db: _commit(db, batch))
+        await self._run(lambda db: self._guarded(db, lambda db: _write(db, batch)))
+
+    async def probe(self) -> None:
+        await self._run(lambda db: self._guarded(db, _touch))
+
+    async def trim(self, before: int) -> None:
+        await self._run(lambda db: self._guarded(db, lambda db: _trim(db, before)))
 
     async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
         row = await self._run(lambda db: db.execute(Q["answer"], (principal, verb, key)).fetchone())
@@ -114,6 +132,19 @@ class SqliteStore:
 
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
         return await self._run(lambda db: _updates_after(db, seq))
+
+    def _guarded(self, db: sqlite3.Connection, write: Callable[[sqlite3.Connection], None]) -> None:
+        """One transaction, unless this process has lost the document.
+
+        The file's lock decides who may write; this ends a loser that still runs. It is no
+        substitute for the lock: a process may be stopped between the look and the commit.
+        """
+        if os.getppid() != self._parent:
+            raise FencedError("the process that started this one is gone")
+        epoch = _told_epoch(self.path)
+        if epoch > self._epoch:
+            raise FencedError(f"the document was opened under epoch {epoch}")
+        _transaction(db, write)
 
     async def close(self) -> None:
         if self._closed:
@@ -144,14 +175,14 @@ def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
     db.executescript(_PRAGMAS)
     db.execute("BEGIN IMMEDIATE")
     if db.execute("PRAGMA user_version").fetchone()[0] == 0:
-        for statement in _statements(section(SCHEMA, "document")):
+        for statement in statements(section(SCHEMA, "document")):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     elif db.execute(Q["first_update"]).fetchone()[0] is not None:
         db.execute("ROLLBACK")
         raise StorageUnavailable("A document with history is never seeded again.")
     values = {"doc_id": new.doc_id, "epoch": new.epoch, "secret": new.secret}
-    values |= {"update_seq": 0, "head": 0, "floor": 0, "at": 0}
+    values |= {"update_seq": 0, "head": 0, "floor": 0, "at": 0, "depth": 0}
     if new.title is not None:
         values["title"] = new.title
     db.executemany(Q["set_meta"], values.items())
@@ -160,22 +191,24 @@ def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
 
 def _claim(db: sqlite3.Connection, epoch: int) -> None:
     db.executescript(_PRAGMAS)
-    # Writes again and syncs what a failed fsync may have left in the page cache only.
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    db.execute("BEGIN IMMEDIATE")
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA_VERSION:
-        db.execute("ROLLBACK")
-        raise StorageUnavailable(
-            f"The document's file has schema {version}; this server knows {SCHEMA_VERSION}.",
-            retryable=False,
-        )
+    _settle_log(db)
+    migrate(db)
     stored = dict(db.execute(Q["get_meta"]).fetchall()).get("epoch", 0)
     if stored > epoch:
-        db.execute("ROLLBACK")
         raise StaleEpochError(stored)
-    db.execute(Q["set_meta"], ("epoch", epoch))
-    db.execute("COMMIT")
+    if stored < epoch:  # opened again under its own epoch it needs no write, and may get none
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(Q["set_meta"], ("epoch", epoch))
+        db.execute("COMMIT")
+
+
+def _settle_log(db: sqlite3.Connection) -> None:
+    """Writes again and syncs what a failed fsync may have left in the page cache only."""
+    try:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+            raise  # a full disk may still be read
 
 
 def _load(db: sqlite3.Connection) -> Loaded:
@@ -190,6 +223,7 @@ def _load(db: sqlite3.Connection) -> Loaded:
             change_head=meta["head"],
             change_floor=meta["floor"],
             at=meta["at"],
+            depth=meta["depth"],
             title=meta.get("title"),
             checkpoint=checkpoint,
             updates=_gapless(updates, _seq(checkpoint), meta["update_seq"]),
@@ -236,10 +270,10 @@ def _updates_after(db: sqlite3.Connection, seq: int) -> tuple[StoredUpdate, ...]
     return updates if whole else None
 
 
-def _commit(db: sqlite3.Connection, batch: Batch) -> None:
+def _transaction(db: sqlite3.Connection, write: Callable[[sqlite3.Connection], None]) -> None:
     try:
         db.execute("BEGIN IMMEDIATE")
-        _write(db, batch)
+        write(db)
     except sqlite3.Error as error:
         _roll_back(db)
         raise NotCommittedError(str(error)) from error
@@ -279,6 +313,8 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
     if batch.floor is not None:
         db.execute(Q["trim_changes"], (batch.floor,))
         db.execute(Q["set_meta"], ("floor", batch.floor))
+    if batch.depth is not None:
+        db.execute(Q["set_meta"], ("depth", batch.depth))
     if batch.updates:
         last = batch.updates[-1]
         marks = (("update_seq", last.seq), ("head", last.change_seq), ("at", last.at))
@@ -295,6 +331,20 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
         db.execute(Q["add_checkpoint"], _checkpoint_row(batch.checkpoint))
 
 
+def _touch(db: sqlite3.Connection) -> None:
+    # A page is written, so that a disk that takes none is found out.
+    db.execute(Q["set_meta"], ("probed", dict(db.execute(Q["get_meta"])).get("probed", 0) + 1))
+
+
+def _trim(db: sqlite3.Connection, before: int) -> None:
+    kept = checkpoints_to_keep(db.execute(Q["checkpoints"]).fetchall(), before)
+    for seq, _ in db.execute(Q["checkpoints"]).fetchall():
+        if seq not in kept:
+            db.execute(Q["drop_checkpoint"], (seq,))
+    if kept:
+        db.execute(Q["drop_updates"], (min(kept),))
+
+
 def _update_row(u: StoredUpdate) -> tuple[object, ...]:
     sum_ = checksum(u.seq, u.data, u.splice)
     return (u.seq, u.at, u.principal, u.via, u.data, u.splice, u.change_seq, sum_)
@@ -304,15 +354,12 @@ def _checkpoint_row(c: Checkpoint) -> tuple[object, ...]:
     return (c.seq, c.at, c.data, c.block_index, checksum(c.seq, c.data, c.block_index))
 
 
-def _statements(script: str) -> list[str]:
-    """The statements of a schema section; `executescript` would commit our transaction."""
-    statements, gathered = [], ""
-    for line in script.splitlines(keepends=True):
-        gathered += line
-        if sqlite3.complete_statement(gathered):
-            statements.append(gathered)
-            gathered = ""
-    return statements
+def _told_epoch(path: Path) -> int:
+    """The epoch the Directory has put beside the file before a take-over; 0: none so far."""
+    try:
+        return int(path.with_suffix(".epoch").read_bytes())
+    except FileNotFoundError:
+        return 0
 
 
 def _make_folder(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from actors.stored import Batch
+from actors.stored import Batch, NotCommittedError, checkpoints_to_keep
 from shared.block_changes import Row
 from shared.errors import StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS
@@ -15,6 +15,7 @@ class MemoryStore:
     """Keeps what a file would keep; opening it again is `reopened()`.
 
     Attributes:
+        full: Every commit fails as on a full disk, until it is switched off.
         fail: Raised by the next commit instead of storing; then cleared.
         fail_after: Raised by the next commit after storing (an fsync error); then cleared.
         before_commit: Awaited by each commit first: a slow disk, or a gate of a test.
@@ -26,12 +27,14 @@ class MemoryStore:
         self.updates: dict[int, StoredUpdate] = {}
         self.rows: dict[int, Row] = {}
         self.floor = 0
+        self.depth = 0
         self.principals: dict[str, str] = {}
         self.views: dict[str, bytes] = {}
         self.answers: dict[tuple[str, str, str], StoredAnswer] = {}
         self.checkpoints: dict[int, Checkpoint] = {}
         self.commits = 0
         self.closed = False
+        self.full = False
         self.fail: Exception | None = None
         self.fail_after: Exception | None = None
         self.before_commit: Callable[[], Awaitable[None]] | None = None
@@ -41,7 +44,7 @@ class MemoryStore:
         again = MemoryStore(self.secret, self.title)
         for name in ("updates", "rows", "principals", "views", "answers", "checkpoints"):
             setattr(again, name, dict(getattr(self, name)))
-        again.floor = self.floor
+        again.floor, again.depth, again.full = self.floor, self.depth, self.full
         return again
 
     async def load(self) -> Loaded:
@@ -54,6 +57,7 @@ class MemoryStore:
             change_head=last.change_seq if last else 0,
             change_floor=self.floor,
             at=last.at if last else 0,
+            depth=self.depth,
             title=self.title,
             checkpoint=checkpoint,
             updates=tuple(u for seq, u in sorted(self.updates.items()) if seq > after),
@@ -63,18 +67,30 @@ class MemoryStore:
         )
 
     async def commit(self, batch: Batch) -> None:
-        if self.before_commit is not None:
-            await self.before_commit()
-        if self.closed:
-            raise StorageUnavailable("The store is closed.")
-        if self.fail is not None:
-            error, self.fail = self.fail, None
-            raise error
+        await self.probe()
         self._write(batch)
         self.commits += 1
         if self.fail_after is not None:
             error, self.fail_after = self.fail_after, None
             raise error
+
+    async def probe(self) -> None:
+        if self.before_commit is not None:
+            await self.before_commit()
+        if self.closed:
+            raise StorageUnavailable("The store is closed.")
+        if self.full:
+            raise NotCommittedError("database or disk is full")
+        if self.fail is not None:
+            error, self.fail = self.fail, None
+            raise error
+
+    async def trim(self, before: int) -> None:
+        await self.probe()
+        keep = checkpoints_to_keep(sorted((c.seq, c.at) for c in self.checkpoints.values()), before)
+        self.checkpoints = {seq: c for seq, c in self.checkpoints.items() if seq in keep}
+        if keep:
+            self.updates = {seq: u for seq, u in self.updates.items() if seq > min(keep)}
 
     def _write(self, batch: Batch) -> None:
         self.updates |= {update.seq: update for update in batch.updates}
@@ -86,6 +102,8 @@ class MemoryStore:
             self.rows = {seq: row for seq, row in self.rows.items() if seq > batch.floor}
         self.principals |= batch.principals
         self.views |= batch.views
+        if batch.depth is not None:
+            self.depth = batch.depth
         if batch.answers:
             oldest = batch.answers[-1].at - IDEMPOTENCY_TTL_MS
             self.answers = {k: a for k, a in self.answers.items() if a.at >= oldest}

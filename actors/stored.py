@@ -6,13 +6,14 @@ contract test runs on both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Protocol
 
 import msgspec
 
 from shared.block_changes import Row
-from shared.limits import MAX_BATCH_BYTES, MAX_BATCH_UPDATES
+from shared.limits import DAY_MS, MAX_BATCH_BYTES, MAX_BATCH_UPDATES
 from shared.stored import Checkpoint, Effects, Loaded, StoredAnswer, StoredUpdate
 
 
@@ -27,6 +28,7 @@ class Batch(msgspec.Struct):
     views: dict[str, bytes] = {}
     answers: list[StoredAnswer] = []
     checkpoint: Checkpoint | None = None
+    depth: int | None = None
     size: int = 0
 
     def __bool__(self) -> bool:
@@ -47,6 +49,8 @@ class Batch(msgspec.Struct):
         self.rows |= {row.seq: row for row in effects.rows}
         if effects.floor is not None:
             self.floor = effects.floor
+        if effects.depth is not None:
+            self.depth = effects.depth
 
 
 class CommitUnknownError(Exception):
@@ -55,6 +59,10 @@ class CommitUnknownError(Exception):
 
 class NotCommittedError(Exception):
     """The batch was certainly not applied."""
+
+
+class FencedError(Exception):
+    """Somebody else has the document now, or this process's node is gone: nothing was written."""
 
 
 class StaleEpochError(Exception):
@@ -73,6 +81,17 @@ class DocumentStore(Protocol):
         Raises:
             NotCommittedError: Nothing of it is stored.
             CommitUnknownError: It may be stored; only opening the file again tells.
+            FencedError: Nothing of it is stored, and nothing ever will be from here.
+        """
+
+    async def probe(self) -> None:
+        """Whether the store takes writes. Raises as `commit`."""
+
+    async def trim(self, before: int) -> None:
+        """Drops what no state after `before` (ms) needs: updates, and all but one checkpoint a day.
+
+        Always kept: the newest checkpoint, and one at or before the oldest update. Raises as
+        `commit`.
         """
 
     async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
@@ -92,3 +111,15 @@ def checksum(seq: int, *parts: bytes) -> bytes:
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.digest()
+
+
+def checkpoints_to_keep(checkpoints: Sequence[tuple[int, int]], before: int) -> frozenset[int]:
+    """Which of (seq, ms), by seq, to keep: the newest, one a day, and one at or before `before`.
+
+    What lies before the first one kept is no longer needed by any state after `before`.
+    """
+    if not checkpoints:
+        return frozenset()
+    older = [seq for seq, at in checkpoints if at <= before]
+    newest_of_day = {at // DAY_MS: seq for seq, at in checkpoints if at > before}
+    return frozenset({checkpoints[-1][0], *older[-1:], *newest_of_day.values()})

@@ -61,7 +61,7 @@ def main() -> int:
     finally:
         shutil.rmtree(data, ignore_errors=True)
     for failure in failures:
-        say(f"FAILED: {failure}")
+        say(f"FAILED: {failure or type(failure).__name__}")
     return 1 if failures else 0
 
 

@@ -12,24 +12,32 @@ from contextlib import contextmanager
 from typing import Final, Literal
 
 import msgspec
-from pycrdt import Doc, TransactionEvent, XmlFragment, get_update
+from pycrdt import Doc, TransactionEvent, XmlElement, XmlFragment, get_update
 
 from shared import blocks as yjs_blocks
 from shared.block_changes import ChangeLog, Draft
 from shared.block_index import BlockIndex, SavedIndex, Settled
 from shared.cursor import CursorCodec
-from shared.limits import CHECKPOINT_MAX_UPDATES, CHECKPOINT_MIN_BYTES
+from shared.limits import (
+    CHECKPOINT_MAX_UPDATES,
+    CHECKPOINT_MIN_BYTES,
+    MAX_BLOCKS,
+    MAX_DEPTH,
+    MAX_DOCUMENT_BYTES,
+    SCRATCH_BYTES,
+)
 from shared.markdown.render import render
 from shared.markdown.schema import plain_text
 from shared.patch_types import Present
 from shared.sections import Heading
 from shared.stored import Checkpoint, Effects, Loaded, StoredUpdate, Via
-from shared.tree import Block, Hints
+from shared.tree import Block, Hints, Node
 from shared.views import Views
 from shared.yjs_update import (
     MalformedUpdateError,
     decode_state_vector,
     ends,
+    growth,
     has_gap,
     leaves_over,
 )
@@ -85,6 +93,7 @@ class LiveDocument:
         self.given_title = loaded.title
         self.update_seq = loaded.update_seq
         self.at = loaded.at
+        self.depth = loaded.depth
         self.clocks = decode_state_vector(doc.get_state())
         self.index: BlockIndex
         self._texts: dict[str, _Rendered] = {}
@@ -132,7 +141,7 @@ class LiveDocument:
             return hints
 
         settled = live._transact(now, build)
-        return live, live._store(author, now, settled.splice, ()) if content else None
+        return live, live._store(author, now, settled, ()) if content else None
 
     def fresh_id(self) -> str:
         """A block id that no block of the document has."""
@@ -197,6 +206,8 @@ class LiveDocument:
         try:
             if has_gap(update, self.clocks):
                 return Applied("gap")
+            if too_much := self._beyond_limits(update):
+                return Applied("refused", reason=too_much)
         except MalformedUpdateError as error:
             return Applied("refused", reason=str(error))
         try:
@@ -212,6 +223,26 @@ class LiveDocument:
         if waits:
             return Applied("leftover", effects)
         return Applied("applied" if effects else "unchanged", effects)
+
+    def _beyond_limits(self, update: bytes) -> str:
+        """Why the document may not hold this update, else "".
+
+        Judged by bounds; only when they do not settle it, on a copy: an update that was applied
+        cannot be taken back.
+        """
+        if len(update) <= SCRATCH_BYTES and self.size < MAX_DOCUMENT_BYTES:
+            return ""
+        elements, nesting = growth(update)
+        if (
+            self.size + len(update) <= MAX_DOCUMENT_BYTES
+            and len(self.index) + elements <= MAX_BLOCKS
+            and self.depth + nesting <= MAX_DEPTH
+        ):
+            return ""
+        copy: Doc[XmlFragment] = Doc()
+        copy.apply_update(self.doc.get_update())
+        copy.apply_update(update)
+        return _too_much(copy)
 
     # --- what the server writes ------------------------------------------------------------------
 
@@ -240,6 +271,11 @@ class LiveDocument:
         self.index.detach()
         self._subscription.drop()
 
+    @property
+    def size(self) -> int:
+        """A bound of the encoded size, in bytes: the last checkpoint and the log since."""
+        return self._checkpoint_bytes + self._log_bytes
+
     def checkpoint_due(self) -> bool:
         enough = max(CHECKPOINT_MIN_BYTES, self._checkpoint_bytes // 4)
         return self._log_bytes > enough or self._log_updates > CHECKPOINT_MAX_UPDATES
@@ -259,13 +295,18 @@ class LiveDocument:
                 self._texts.pop(draft.block_id, None)
         if not self._captured and not settled.splice:
             return None
-        return self._store(author, now, settled.splice, settled.rows)
+        return self._store(author, now, settled, settled.rows)
 
-    def _store(self, author: Author, now: int, splice: bytes, drafts: tuple[Draft, ...]) -> Effects:
+    def _store(
+        self, author: Author, now: int, settled: Settled, drafts: tuple[Draft, ...]
+    ) -> Effects:
         self.update_seq += 1
         self.at = max(now, self.at)  # a clock that jumps back does not take time back
         self.names[author.principal] = author.name
-        floor = self.log.floor
+        floor, depth = self.log.floor, self.depth
+        for block_id in settled.touched:
+            if block_id in self.index:
+                self.depth = max(self.depth, depth_of(self.index.node(block_id)))
         appended = self.log.append(drafts, author.principal, self.at, len(self.index.ids))
         data = self._captured or EMPTY_UPDATE
         self.clocks |= ends(data) if len(data) < _SMALL_UPDATE else self._all_clocks()
@@ -278,13 +319,14 @@ class LiveDocument:
                 principal=author.principal,
                 via=author.via,
                 data=data,
-                splice=splice,
+                splice=settled.splice,
                 change_seq=self.log.head,
             ),
             name=author.name,
             rows=appended.rows,
             superseded=appended.superseded,
             floor=appended.floor if appended.floor > floor else None,
+            depth=self.depth if self.depth > depth else None,
         )
 
     def _all_clocks(self) -> dict[int, int]:
@@ -292,6 +334,31 @@ class LiveDocument:
 
     def _capture(self, event: TransactionEvent) -> None:
         self._captured = event.update
+
+
+def depth_of(node: Node) -> int:
+    """How deep elements are nested in a block, itself included."""
+    inside = [depth_of(child) for child in node.content if isinstance(child, Node)]
+    return 1 + max(inside, default=0)
+
+
+def _too_much(doc: Doc[XmlFragment]) -> str:
+    fragment = doc.get(ROOT, type=XmlFragment)
+    if len(fragment.children) > MAX_BLOCKS:
+        return f"a document may have {MAX_BLOCKS} blocks"
+    if len(doc.get_update()) > MAX_DOCUMENT_BYTES:
+        return f"a document may have {MAX_DOCUMENT_BYTES} bytes"
+    deepest = max((_element_depth(child) for child in fragment.children), default=0)
+    return f"blocks may be nested {MAX_DEPTH} deep" if deepest > MAX_DEPTH else ""
+
+
+def _element_depth(element: object) -> int:
+    """Without recursion: the element may be nested deeper than Python's stack."""
+    level, deepest = [element], 0
+    while level:
+        deepest += 1
+        level = [child for one in level if isinstance(one, XmlElement) for child in one.children]
+    return deepest
 
 
 @contextmanager

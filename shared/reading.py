@@ -127,7 +127,7 @@ def read_document(
         total_chars=_chars(live, start, end),
         truncated=truncated,
         markdown=_markdown(request.format, texts),
-        blocks=_blocks(live, texts) if request.format == "blocks" else UNSET,
+        blocks=_blocks(live, texts, request.format),
         outline=_outline(live, rest) if truncated else UNSET,
         next_section_id=rest[0].heading.block_id if truncated and rest else UNSET,
         next_step=_go_on(truncated, bool(rest)),
@@ -277,8 +277,14 @@ def _markdown(format_: str, texts: dict[str, str]) -> str | UnsetType:
     return join(texts.values()) if format_ == "markdown" else UNSET
 
 
-def _blocks(live: LiveDocument, texts: dict[str, str]) -> tuple[BlockText, ...]:
-    return tuple(BlockText(live.anchor(block_id), text) for block_id, text in texts.items())
+def _blocks(
+    live: LiveDocument, texts: dict[str, str], format_: str
+) -> tuple[BlockText, ...] | UnsetType:
+    """With texts in format `blocks`, anchors alone in `anchored`: no text twice."""
+    if format_ == "markdown":
+        return UNSET
+    shown = format_ == "blocks"
+    return tuple(BlockText(live.anchor(i), t if shown else UNSET) for i, t in texts.items())
 
 
 def _fidelity(live: LiveDocument, texts: dict[str, str]) -> tuple[FidelityNote, ...]:

@@ -58,6 +58,7 @@ class Effects(msgspec.Struct, frozen=True):
         name: The principal's name of now, for `by`.
         superseded: Change rows that `rows` make redundant.
         floor: The change feed's new floor, when it rose.
+        depth: The deepest nesting any block has had, when it rose.
     """
 
     update: StoredUpdate
@@ -65,6 +66,7 @@ class Effects(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...] = ()
     superseded: tuple[int, ...] = ()
     floor: int | None = None
+    depth: int | None = None
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class Loaded(msgspec.Struct, frozen=True):
     Attributes:
         secret: Keys the cursors' tags; renewed by whatever can take the sequence back.
         update_seq, change_head, at: High-water marks; `seq` and time go on from them.
+        depth: The deepest nesting any block has had: a bound for what an update may reach.
         title: The title given at creation; None: the document's first heading is its title.
         updates: The log after the checkpoint, in order.
         views: What was shown to each principal (`shared.views`), as it last was stored.
@@ -83,6 +86,7 @@ class Loaded(msgspec.Struct, frozen=True):
     change_head: int
     change_floor: int
     at: int
+    depth: int
     title: str | None
     checkpoint: Checkpoint | None
     updates: tuple[StoredUpdate, ...]

@@ -12,6 +12,9 @@ from typing import Final
 
 _GC: Final = 0
 _SKIP: Final = 10
+_TYPE: Final = 7
+_Id = tuple[int, int]  # client, clock
+_ROOT: Final = (-1, -1)
 _ORIGIN: Final = 0x80
 _RIGHT_ORIGIN: Final = 0x40
 _PARENT_SUB: Final = 0x20
@@ -101,6 +104,54 @@ def ends(update: bytes) -> dict[int, int]:
             clock += _skip_block(reader, reader.byte())
         found[client] = clock
     return found
+
+
+def growth(update: bytes) -> tuple[int, int]:
+    """How many elements an update brings, and how deep they are nested in one another.
+
+    Raises MalformedUpdateError.
+    """
+    hangs: dict[_Id, tuple[bool, _Id]] = {}  # where each element is: (inside or beside, of what)
+    reader = _Reader(update)
+    try:
+        for _ in range(reader.uint()):
+            blocks, client, clock = reader.uint(), reader.uint(), reader.uint()
+            for _ in range(blocks):
+                info = reader.byte()
+                start = reader.at
+                if info & 0x1F == _TYPE:
+                    hangs[client, clock] = _hangs_on(reader, info)
+                    reader.at = start
+                clock += _skip_block(reader, info)
+    except IndexError as error:
+        raise MalformedUpdateError("the update ends early") from error
+    return len(hangs), _deepest(hangs)
+
+
+def _hangs_on(reader: _Reader, info: int) -> tuple[bool, _Id]:
+    """Elements have length 1, so a neighbour's id is the neighbour."""
+    if info & (_ORIGIN | _RIGHT_ORIGIN):
+        return False, (reader.uint(), reader.uint())
+    if reader.uint() == 1:
+        return True, _ROOT
+    return True, (reader.uint(), reader.uint())
+
+
+def _deepest(hangs: Mapping[_Id, tuple[bool, _Id]]) -> int:
+    """The longest chain of elements one inside the other; what is not in `hangs` counts as 0."""
+    depth: dict[_Id, int] = {}
+    for first in hangs:
+        chain = []
+        at = first
+        while at in hangs and at not in depth:
+            depth[at] = 1  # until it is known; a circle, which no document holds, ends here
+            chain.append(at)
+            at = hangs[at][1]
+        for one in reversed(chain):
+            inside, other = hangs[one]
+            around = depth.get(other, 0)
+            depth[one] = around + 1 if inside else max(around, 1)
+    return max(depth.values(), default=0)
 
 
 def leaves_over(rest: bytes, clocks: Mapping[int, int]) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from pycrdt import XmlElement
 
-from actors.stored import CommitUnknownError, NotCommittedError
+from actors.stored import CommitUnknownError, FencedError, NotCommittedError
 from shared.errors import (
     BaseRequired,
     DocactorError,
     DocumentCorrupt,
     IdempotencyMismatch,
+    Moved,
     OutcomeUnknown,
     StorageUnavailable,
 )
-from shared.limits import CHECKPOINT_MAX_UPDATES
+from shared.limits import CHECKPOINT_MAX_UPDATES, MAX_DEPTH, PROBE_S
 from tests.unit.documents import ANN, Bench, anchors, text_of
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +65,7 @@ async def test_a_batch_that_failed_is_not_there_and_its_author_is_told() -> None
     with pytest.raises(StorageUnavailable):
         await bench.insert("Lost.")
     assert await bench.markdown() == TEXT
-    assert len(reloads) == 1
+    assert len(reloads) == 2  # loaded again; then the store took a write again
     await bench.insert("Kept.")
     assert await bench.markdown() == TEXT + "\nKept.\n"
 
@@ -105,6 +107,70 @@ async def test_when_the_store_does_not_come_back_the_outcome_is_unknown() -> Non
     assert bench.document.failed is not None
     with pytest.raises(StorageUnavailable):
         await bench.markdown()
+
+
+async def test_while_storage_refuses_writes_reads_answer_and_it_mends_itself() -> None:
+    bench = await Bench.of(TEXT)
+    loaded, mended = asyncio.Event(), asyncio.Event()
+    bench.document.on_reload(lambda: (mended if loaded.is_set() else loaded).set())
+    bench.store.full = True
+    with pytest.raises(StorageUnavailable):
+        await bench.insert("No room.")
+    assert await bench.markdown() == TEXT
+    for refused in (bench.insert("Still none."), bench.type(1, "x")):
+        with pytest.raises(StorageUnavailable):
+            await refused
+    bench.store.full = False
+    async with asyncio.timeout(3 * PROBE_S):
+        await mended.wait()
+    await bench.type(1, " Back.")
+    assert await bench.markdown() == TEXT.replace("words.", "words. Back.")
+
+
+async def test_whoever_lost_the_document_acknowledges_nothing() -> None:
+    bench = await Bench.of(TEXT)
+    bench.store.fail = FencedError("epoch 2")
+    with pytest.raises(Moved):
+        await bench.insert("Not from here.")
+    assert isinstance(bench.document.failed, Moved)
+    with pytest.raises(Moved):
+        await bench.markdown()
+    assert len(bench.store.updates) == 1
+
+
+async def test_an_update_that_would_break_a_limit_is_refused_whole() -> None:
+    bench = await Bench.of(TEXT)
+    editor = bench.editor()
+    with editor.doc.transaction():
+        inner: XmlElement = XmlElement("paragraph", {}, [])
+        for _ in range(MAX_DEPTH):
+            inner = XmlElement("blockquote", {}, [inner])
+        editor.root.children.append(inner)
+    before = bench.document.state_vector()
+    for update in editor._outgoing:
+        applied = bench.document.apply(update, ANN)
+        assert applied.verdict == "refused"
+        assert "nested" in applied.reason
+    assert bench.document.state_vector() == before
+    assert await bench.markdown() == TEXT
+
+
+async def test_a_gap_in_a_senders_history_is_not_applied_until_it_is_filled() -> None:
+    bench = await Bench.of(TEXT)
+    cursor = bench.document.cursor()
+    editor = bench.editor()
+    for letter in "abc":
+        text_of(editor, 1).insert(0, letter)
+    first, second, third = editor._outgoing
+    assert bench.document.apply(first, ANN).verdict == "applied"
+    assert bench.document.apply(third, ANN).verdict == "gap"
+    assert await bench.markdown() == TEXT.replace("First", "aFirst")
+    assert bench.document.apply(second, ANN).verdict == "applied"
+    assert bench.document.apply(third, ANN).verdict == "applied"
+    assert await bench.markdown() == TEXT.replace("First", "cbaFirst")
+    assert len((await bench.changes(cursor)).blocks) == 1
+    await bench.restart()
+    assert await bench.markdown() == TEXT.replace("First", "cbaFirst")
 
 
 async def test_editors_acks_and_what_they_are_told_wait_for_the_disk_too() -> None:

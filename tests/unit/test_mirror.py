@@ -16,6 +16,7 @@ from actors.stored import DocumentStore
 from shared.errors import Busy
 from shared.ids import parse_ref
 from shared.markdown.parse import parse
+from shared.markdown.render import render
 from shared.mirror import Mirror
 from shared.protocol import (
     Caller,
@@ -133,7 +134,9 @@ class MirrorMachine(RuleBasedStateMachine):
         assert result.ok
         if not race and not result.conflicts:
             again = self.run(self.document.read_document(AGENT, WHOLE))
-            assert stripped([b.text for b in again.blocks]) == stripped(texts)
+            now = [b.text for b in again.blocks]
+            sent_texts = [render(block.node, block.hints).text for block in blocks]
+            assert stripped(now) == stripped(sent_texts), (now, sent_texts)
 
     @rule(rng=randoms)
     def insert(self, rng: random.Random) -> None:

@@ -25,6 +25,7 @@ from shared.yjs_update import (
     MalformedUpdateError,
     decode_state_vector,
     ends,
+    growth,
     has_gap,
     leaves_over,
 )
@@ -142,3 +143,42 @@ def test_a_truncated_update_is_refused_or_still_no_gap() -> None:
             continue
     with pytest.raises(MalformedUpdateError):
         has_gap(b"\x02\x01" + b"\xff" * 11, {})
+
+
+def nested(depth: int) -> XmlElement:
+    inner = XmlElement("p", {}, [XmlText("x")])
+    for _ in range(depth - 2):
+        inner = XmlElement("q", {}, [inner])
+    return inner
+
+
+@given(st.integers(2, 30), st.integers(1, 5))
+def test_growth_counts_elements_and_their_nesting(depth: int, times: int) -> None:
+    doc: Doc[XmlFragment] = Doc()
+    root = doc.get("default", type=XmlFragment)
+    with doc.transaction():
+        for _ in range(times):
+            root.children.append(nested(depth))
+    assert growth(doc.get_update()) == (depth * times, depth)
+
+
+def test_nesting_across_clients_is_seen_whichever_is_listed_first() -> None:
+    ann: Doc[XmlFragment] = Doc(client_id=1)
+    bob: Doc[XmlFragment] = Doc(client_id=2)
+    ann.get("default", type=XmlFragment).children.append(XmlElement("q", {}, []))
+    place: Any = ann.get("default", type=XmlFragment).children[0]
+    for turn in range(10):
+        mine, other = (bob, ann) if turn % 2 == 0 else (ann, bob)
+        mine.apply_update(other.get_update(mine.get_state()))
+        place = mine.get("default", type=XmlFragment).children[0]
+        while len(place.children):
+            place = place.children[0]
+        place.children.append(XmlElement("q", {}, []))
+    bob.apply_update(ann.get_update(bob.get_state()))
+    assert growth(bob.get_update()) == (11, 11)
+
+
+@given(st.binary(max_size=200))
+def test_growth_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+    with contextlib.suppress(MalformedUpdateError):
+        assert growth(data) >= (0, 0)

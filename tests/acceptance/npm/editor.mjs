@@ -39,7 +39,7 @@ doc.on('update', (update, origin) => {
 
 const plain = (node) => node instanceof Y.XmlText
   ? node.toDelta().map((part) => typeof part.insert === 'string' ? part.insert : '').join('')
-  : node.toArray().map(plain).join(node.nodeName.endsWith('List') ? '\n' : '')
+  : node.toArray().map(plain).join('')
 const text = () => root.toArray().map(plain)
 const who = () => Object.fromEntries(provider.awareness.getStates())
 const leaf = (index) => {
