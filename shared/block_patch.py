@@ -13,7 +13,8 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from shared.ids import BlockRef
-from shared.patch_match import Known, Match, match
+from shared.patch_known import Known, Match
+from shared.patch_match import match
 from shared.patch_place import moved, operations
 from shared.patch_rebase import Edits, Merger, Rebase
 from shared.patch_refusals import (

@@ -8,72 +8,21 @@ round of its present text only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-import msgspec
-
 from shared.block_diff import (
-    between,
-    by_place,
     common,
     heaviest_chain,
-    likeness,
-    similar,
     unique_on_both,
 )
 from shared.ids import parse_ref
-from shared.patch_types import NewBlock, Present, Seen, SeenBlock, same
+from shared.patch_known import Known, Match, is_distinct, may_move, name
+from shared.patch_likeness import pair_rewritten
+from shared.patch_types import NewBlock, Seen, same
 
-DISTINCT_CHARS: Final = 12  # a shorter text (a rule, an empty paragraph) says little about identity
-GONE_SIMILAR: Final = 60.0  # likeness to a block that is gone, before a new one counts as its edit
-DOUBLED: Final = 75.0  # likeness to an unseen block, before a new one is taken for its edit
-_HEAVY: Final = 1_000_000.0  # what must not move outweighs everything that may
-
-
-class Known(msgspec.Struct):
-    """A block that is in the document or was when its author looked.
-
-    Attributes:
-        seen: None when it may not be deleted or replaced.
-        now: None when it is gone.
-        inside: Now in the part of the document the new text is about.
-        foreign: Neither there now nor when its author looked; named all the same, so it goes there.
-        named: Its author named it by an anchor, so there is no doubt which state is meant.
-        trailing: An empty paragraph at the end, which no reader is shown.
-    """
-
-    block_id: str
-    seen: SeenBlock | None
-    now: Present | None
-    inside: bool
-    foreign: bool = False
-    named: bool = False
-    trailing: bool = False
-
-
-class Match(msgspec.Struct):
-    """Pairs of positions in `base` and `new`.
-
-    Attributes:
-        stable: The pairs that keep their order; the others have moved.
-        doubtful: New blocks that read like the edit of a block nobody showed their author.
-    """
-
-    base: list[Known]
-    new: Sequence[NewBlock]
-    old_of: dict[int, int] = {}
-    new_of: dict[int, int] = {}
-    stable: list[tuple[int, int]] = []
-    doubtful: dict[int, int] = {}
-
-    def link(self, old: int, new: int) -> None:
-        self.old_of[new] = old
-        self.new_of[old] = new
-
-    def unmatched(self) -> list[int]:
-        """New blocks without a counterpart."""
-        return [j for j in range(len(self.new)) if j not in self.old_of]
+_HEAVY: Final = 1_000_000.0  # what had better not move outweighs everything else
 
 
 def match(
@@ -82,30 +31,19 @@ def match(
     """See the module. `pinned` are ids of blocks that had better not move."""
     found = Match(base, new)
     _by_anchor(found)
-    _by_text(found, lambda known: known.seen.digest if known.seen else None, _always)
-    _by_text(found, lambda known: known.now.digest if known.now else None, _movable(seen))
+    _by_text(found, seen, lambda known: _shown_digest(known) if may_move(known, seen) else None)
+    _by_text(found, seen, lambda known: known.now.digest if known.now else None)
     _by_older_text(found, seen)
-    _settle_order(found, seen, pinned)
-    _by_likeness(found, seen)
+    _settle_order(found, pinned)
+    pair_rewritten(found, seen)
     return found
 
 
-def _always(_known: Known) -> bool:
-    return True
-
-
-def _movable(seen: Seen) -> Callable[[Known], bool]:
-    """Whether a text elsewhere in the new document is this block, moved.
-
-    Of a block that came after its author looked, it is not: an equal one was written.
-    """
-
-    def movable(known: Known) -> bool:
-        if known.trailing:
-            return False
-        return known.seen is not None or not seen.whole or known.block_id in seen.known
-
-    return movable
+def _shown_digest(known: Known) -> str | None:
+    """Of the text its author was shown; of a block not known to have been shown, the present."""
+    if known.seen is not None:
+        return known.seen.digest
+    return known.now.digest if known.now else None
 
 
 def _by_anchor(found: Match) -> None:
@@ -123,24 +61,7 @@ def _by_anchor(found: Match) -> None:
         found.link(u, j)
 
 
-def name(known: Known, hash_: str, sent: Iterable[str]) -> None:
-    """Note that its author named the block at `hash_`: seen, at that text.
-
-    An anchor has six digits; the whole digest is taken from where the text is met again: what was
-    shown, what is there, what was sent.
-    """
-    candidates = [known.seen.digest] if known.seen else []
-    candidates += [known.now.digest] if known.now else []
-    candidates += sent
-    digest = next((digest for digest in candidates if same(digest, hash_)), hash_)
-    level = known.seen.level if known.seen else 0
-    known.seen = SeenBlock(known.block_id, digest, level)
-    known.named = True
-
-
-def _by_text(
-    found: Match, digest: Callable[[Known], str | None], movable: Callable[[Known], bool]
-) -> None:
+def _by_text(found: Match, seen: Seen, digest: Callable[[Known], str | None]) -> None:
     """Equal texts in order, then those that occur once on either side: they have moved."""
     olds: list[object] = []
     for u, known in enumerate(found.base):
@@ -149,31 +70,58 @@ def _by_text(
     news: list[object] = [
         ("is", j) if j in found.old_of else new.digest for j, new in enumerate(found.new)
     ]
-    pairs = [(u, j) for u, j in common(olds, news) if u not in found.new_of]
-    for u, j in _believable(found, pairs):
+    chain = _prefer_seen(found, olds, common(olds, news))
+    fresh = [pair for pair in chain if pair[0] not in found.new_of]
+    for u, j in _believable(found, fresh) if seen.views or seen.based else fresh:
         found.link(u, j)
+    # A text that says much is the same block even where it may not be moved: a call sent twice.
     left = [
         (u, token)
         for u, known in enumerate(found.base)
-        if u not in found.new_of and (token := digest(known)) and movable(known)
+        if u not in found.new_of and (token := digest(known)) and (known.seen or is_distinct(known))
     ]
-    distinct = [(u, token) for u, token in left if found.base[u].seen or _distinct(found.base[u])]
-    for u, j in unique_on_both(distinct, [(j, found.new[j].digest) for j in found.unmatched()]):
+    for u, j in unique_on_both(left, [(j, found.new[j].digest) for j in found.unmatched()]):
         found.link(u, j)
 
 
-def _distinct(known: Known) -> bool:
-    return known.now is not None and len(known.now.text) >= DISTINCT_CHARS
+def _prefer_seen(
+    found: Match, olds: Sequence[object], chain: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Of equal blocks at one place those seen and still there are kept, so that none is left over
+    and taken for deleted.
+    """
+    spare: dict[object, list[int]] = {}
+    matched = {u for u, _ in chain}
+    for u, known in enumerate(found.base):
+        if known.seen and known.now and u not in matched:
+            spare.setdefault(olds[u], []).append(u)
+    better: list[tuple[int, int]] = []
+    for n, (u, j) in enumerate(chain):
+        low = better[-1][0] if better else -1
+        high = chain[n + 1][0] if n + 1 < len(chain) else len(olds)
+        candidates = spare.get(olds[u], [])
+        at = bisect_right(candidates, low)
+        lesser = found.base[u].seen is None or found.base[u].now is None
+        if lesser and at < len(candidates) and candidates[at] < high:
+            better.append((candidates.pop(at), j))
+        else:
+            better.append((u, j))
+    return better
 
 
 def _believable(found: Match, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Without the pairs of unseen blocks whose short text is all that speaks for them.
 
     A rule written after the part that was read is not the rule somewhere in the rest; beside a
-    neighbour that matches as well it is.
+    block that was seen, or a neighbour that matches as well, it is.
     """
-    taken = {pair for pair in pairs if found.base[pair[0]].seen or _distinct(found.base[pair[0]])}
-    agreed = taken | set(found.new_of.items()) | {(-1, -1), (len(found.base), len(found.new))}
+    base = found.base
+    end = sum(not known.trailing for known in base)
+    agreed = {*found.new_of.items(), (-1, -1), (end, len(found.new))}
+    for u, j in pairs:
+        near = base[max(u - 1, 0) : u + 2]
+        if is_distinct(base[u]) or any(known.seen for known in near):
+            agreed.add((u, j))
     for step, order in ((-1, pairs), (1, pairs[::-1])):
         for u, j in order:
             if (u + step, j + step) in agreed:
@@ -195,63 +143,9 @@ def _by_older_text(found: Match, seen: Seen) -> None:
             found.link(owners.pop(), j)
 
 
-def _settle_order(found: Match, seen: Seen, pinned: Container[str]) -> None:
-    movable = _movable(seen)
-
-    def weight(known: Known) -> float:
-        return _HEAVY if known.block_id in pinned or not movable(known) else 1.0
-
+def _settle_order(found: Match, pinned: Container[str]) -> None:
+    """Which pairs keep their order: as many as can, and those first that had better not move."""
     pairs = [(u, j) for u, j in found.new_of.items() if not found.base[u].foreign]
-    found.stable = heaviest_chain((u, j, weight(found.base[u])) for u, j in pairs)
-
-
-def _by_likeness(found: Match, seen: Seen) -> None:
-    gaps = between(found.stable, len(found.base), len(found.new))
-    for olds, news in gaps:
-        added = [j for j in news if j not in found.old_of]
-        removed = [u for u in olds if u not in found.new_of]
-        if not added or not removed:
-            continue
-        for u, j in _rewritten(found, [u for u in removed if found.base[u].seen], added, seen):
-            found.link(u, j)
-            found.stable.append((u, j))
-        if not seen.based:
-            _doubt(found, removed, [j for j in added if j not in found.old_of])
-    found.stable.sort()
-
-
-def _rewritten(
-    found: Match, removed: Sequence[int], added: Sequence[int], seen: Seen
-) -> list[tuple[int, int]]:
-    """Which removed block became which added one: by likeness, between those by place."""
-    texts = [old_text(found.base[u], seen) for u in removed]
-    pairs: list[tuple[int, int]] = []
-    for i, k in similar(texts, [found.new[j].text for j in added]):
-        gone = found.base[removed[i]].now is None
-        if not gone or likeness(texts[i] or "", found.new[added[k]].text) >= GONE_SIMILAR:
-            pairs.append((i, k))
-    # A block that is gone has no place.
-    there = [
-        i for i, u in enumerate(removed) if found.base[u].now or any(i == pair[0] for pair in pairs)
-    ]
-    placed = by_place([(there.index(i), k) for i, k in pairs], len(there), len(added))
-    return [(removed[there[i]], added[k]) for i, k in placed]
-
-
-def old_text(known: Known, seen: Seen) -> str | None:
-    """The text its author knows, as well as it is remembered; what it says now before nothing."""
-    if known.seen is not None:
-        if known.now and same(known.now.digest, known.seen.digest):
-            return known.now.text
-        text = seen.text_of(known.block_id, known.seen.digest)
-        if text is not None:
-            return text
-    return known.now.text if known.now else None
-
-
-def _doubt(found: Match, removed: Sequence[int], added: Sequence[int]) -> None:
-    """An edit of a block that, as far as is known, its author never saw: not to be doubled."""
-    unseen = [u for u in removed if found.base[u].seen is None and _distinct(found.base[u])]
-    texts = [now.text if (now := found.base[u].now) else None for u in unseen]
-    for i, k in similar(texts, [found.new[j].text for j in added], DOUBLED):
-        found.doubtful[added[k]] = unseen[i]
+    found.stable = heaviest_chain(
+        (u, j, _HEAVY if found.base[u].block_id in pinned else 1.0) for u, j in pairs
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from shared.patch_match import Match
+from shared.patch_known import Match
 from shared.patch_rebase import Edits
 from shared.patch_types import Delete, Insert, Move, Op, Replace
 

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from shared.ids import HASH_LENGTH
-from shared.patch_match import DISTINCT_CHARS, Known, Match
+from shared.patch_known import DISTINCT_CHARS, Known, Match, may_move
 from shared.patch_types import NewBlock, Present, Seen, SeenBlock, same
 from shared.protocol import Conflict
 from shared.text_merge import merge
@@ -93,7 +93,7 @@ class Rebase:
             self._pair(u, found.base[u], found.new[j])
         stable = set(found.stable)
         for u, j in found.new_of.items():
-            moved = (u, j) not in stable and _may_move(found.base[u], self._seen)
+            moved = (u, j) not in stable and may_move(found.base[u], self._seen)
             if moved and found.base[u].now and u not in self._disputed:
                 self._edits.move.add(u)
         for u, known in enumerate(found.base):
@@ -147,7 +147,7 @@ class Rebase:
         return new.digest in self._seen.older.get(known.block_id, ())
 
     def _left_out(self, u: int, known: Known) -> None:
-        if known.seen is None or known.now is None or known.foreign:
+        if known.seen is None or known.now is None or known.foreign or known.trailing:
             return
         if same(known.now.digest, known.seen.digest) and not known.seen.others:
             self._edits.delete.append(u)
@@ -187,8 +187,3 @@ def _gone_texts(seen: Seen, present: Container[str]) -> dict[str, str]:
             if block_id not in present:
                 gone.update(dict.fromkeys(shown, block_id))
     return gone
-
-
-def _may_move(known: Known, seen: Seen) -> bool:
-    unseen_newcomer = known.seen is None and seen.whole and known.block_id not in seen.known
-    return not known.trailing and not unseen_newcomer

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
 from shared.ids import BlockRef, parse_ref
-from shared.patch_match import Known, name
+from shared.patch_known import Known, name
 from shared.patch_refusals import section_range
 from shared.patch_types import (
+    EMPTY_PARAGRAPH,
     NewBlock,
     Present,
     Seen,
     SeenBlock,
+    digest_of,
     heading_level,
     is_blank,
+    same,
 )
+
+_BLANK: Final = digest_of(EMPTY_PARAGRAPH)
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -45,7 +51,10 @@ def _scope(present: Sequence[Present], start: int, end: int, seen: Iterable[Seen
     trailing = end
     while trailing > start and is_blank(present[trailing - 1].text):
         trailing -= 1
-    return Scope(present, start, trailing, end, tuple(seen))
+    shown = list(seen)
+    while shown and same(_BLANK, shown[-1].digest):
+        shown.pop()
+    return Scope(present, start, trailing, end, tuple(shown))
 
 
 def whole(present: Sequence[Present], seen: Seen) -> Scope:
@@ -108,9 +117,9 @@ def known_blocks(
     stands behind now. Anchors add to what was seen.
     """
     now = {block.block_id: block for block in scope.present}
-    inside = {block.block_id for block in scope.blocks}
+    inside = {block.block_id for block in scope.present[scope.start : scope.trailing]}
     tail = {block.block_id for block in scope.present[scope.end : scope.trailing]}
-    shown = {block.block_id: block for block in scope.seen if block.block_id not in tail}
+    shown = {block.block_id: block for block in scope.seen}
     behind: dict[str | None, list[str]] = {}
     last: str | None = None
     for block in scope.present[scope.start : scope.trailing]:

@@ -12,7 +12,8 @@ from typing import Literal
 from shared.block_patch import DEFAULTS, planned, rebased
 from shared.errors import BaseRequired, InvalidArgument, StaleBlock
 from shared.ids import BlockRef
-from shared.patch_match import Known, Match, match
+from shared.patch_known import Known, Match
+from shared.patch_match import match
 from shared.patch_rebase import Merger
 from shared.patch_refusals import (
     MAX_LISTED,
