@@ -1,128 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
-from typing import Any
-
 import pytest
-from pycrdt import Array, Doc, Text, XmlElement, XmlFragment, XmlText
+from pycrdt import Array, XmlElement, XmlFragment, XmlText
 
 from shared import blocks
 from shared.block_changes import Draft
 from shared.block_edit import edit
-from shared.block_index import BlockIndex, SavedIndex, Settled
-from shared.block_reader import StockReader
+from shared.block_index import SavedIndex, Settled
 from shared.errors import DocumentCorrupt
-from shared.foreign import foreign_children, remove_foreign
 from shared.limits import REMEMBER_REMOVED_MS
 from shared.tree import Hints, Node
 from shared.tree import Text as Run
-
-LINES = (
-    "the harbour master wrote every ship into a ledger",
-    "nobody remembers who lit the first lantern",
-    "copper kettles hung above seven ovens",
-    "a violin was heard behind the orchard wall",
-)
-
-
-class CountingReader(StockReader):
-    """Counts the blocks that were read."""
-
-    def __init__(self) -> None:
-        self.read_blocks = 0
-        self.read_words = 0
-
-    def read(self, element: XmlElement | XmlText, block_id: str = "") -> Node:
-        self.read_blocks += 1
-        return super().read(element, block_id)
-
-    def words(self, element: XmlElement | XmlText) -> str:
-        self.read_words += 1
-        return super().words(element)
-
-
-class Bench:
-    """A document with an index, and an editor's copy of it."""
-
-    def __init__(self, *lines: str, ids: bool = True) -> None:
-        self.doc: Doc[Any] = Doc(client_id=1)
-        self.fragment: XmlFragment = self.doc.get("default", type=XmlFragment)
-        for at, line in enumerate(lines):
-            attributes = {"id": f"{at:08}"} if ids else {}
-            self.fragment.children.append(XmlElement("paragraph", attributes, [XmlText(line)]))
-        self.reader = CountingReader()
-        numbers = count()
-        self.mint: Callable[[], str] = lambda: f"mint{next(numbers):04}"
-        self.now = 1_000
-        self.index, self.first = self.attach(None)
-        self.checkpoint = self.index.save()
-        self.splices: list[bytes] = []
-
-    def attach(self, saved: SavedIndex | None) -> tuple[BlockIndex, Settled]:
-        return BlockIndex.attach(self.fragment, saved, self.mint, self.now, self.reader)
-
-    def edit(self, change: Callable[[XmlFragment], object]) -> Settled:
-        """What an editor does in one transaction, sent as an update."""
-        copy: Doc[XmlFragment] = Doc()
-        fragment = copy.get("default", type=XmlFragment)
-        copy.apply_update(self.doc.get_update())
-        state = copy.get_state()
-        with copy.transaction():
-            change(fragment)
-        self.doc.apply_update(copy.get_update(state))
-        return self.kept(self.index.settle(self.now))
-
-    def write(
-        self, change: Callable[[XmlFragment], object], hints: dict[str, Hints] | None = None
-    ) -> Settled:
-        with self.doc.transaction():
-            change(self.fragment)
-        return self.kept(self.index.settle_own(self.now, hints or {}))
-
-    def kept(self, settled: Settled) -> Settled:
-        if settled.splice:
-            self.splices.append(settled.splice)
-        return settled
-
-    def reload(self) -> Settled:
-        self.index.detach()
-        saved = SavedIndex.load(self.checkpoint, self.splices)
-        self.index, settled = self.attach(saved)
-        return settled
-
-    def texts(self) -> list[str]:
-        return [str(blocks_text(self, block_id)) for block_id in self.index.ids]
-
-
-def blocks_text(bench: Bench, block_id: str) -> str:
-    with bench.doc.transaction():
-        return blocks.words(bench.index.element(block_id))
-
-
-def paragraph(text: str, **attributes: str) -> XmlElement:
-    return XmlElement("paragraph", attributes, [XmlText(text)])
-
-
-def node(text: str, kind: str = "paragraph") -> Node:
-    return Node(kind, {}, (Run(text),))
-
-
-def bullets(*lines: str) -> Node:
-    items = tuple(Node("listItem", {}, (node(line),)) for line in lines)
-    return Node("bulletList", {}, items)
-
-
-def type_into(place: int, text: str) -> Callable[[XmlFragment], None]:
-    def change(fragment: XmlFragment) -> None:
-        block = fragment.children[place]
-        assert isinstance(block, XmlElement)
-        inside = block.children[0]
-        assert isinstance(inside, XmlText)
-        inside.insert(0, text)
-
-    return change
-
+from tests.unit.index_bench import LINES, Bench, bullets, node, paragraph, type_into
 
 # --- life ----------------------------------------------------------------------------------------
 
@@ -305,6 +194,25 @@ def test_cut_words_get_their_id_back_for_ten_minutes_and_over_a_restart(
     assert (bench.index.ids[0] == block_id) is same
 
 
+def test_a_copy_of_a_block_that_stands_is_new_though_another_with_its_attribute_went() -> None:
+    bench = Bench(*LINES)
+
+    def share(fragment: XmlFragment) -> None:
+        for at in (1, 2):
+            block = fragment.children[at]
+            assert isinstance(block, XmlElement)
+            block.attributes["id"] = "0b1c-uuid"
+
+    def take_out(fragment: XmlFragment) -> None:
+        del fragment.children[2]
+
+    bench.edit(share)
+    bench.edit(take_out)
+    copied = paragraph("words of its own, unlike all others", id="0b1c-uuid")
+    bench.edit(lambda fragment: fragment.children.append(copied))
+    assert bench.index.ids[3].startswith("mint")
+
+
 def test_an_attribute_that_is_no_short_text_is_none() -> None:
     bench = Bench(*LINES)
     settled = bench.edit(lambda fragment: fragment.children.append(paragraph("odd", id="x" * 65)))
@@ -418,66 +326,3 @@ def test_an_opaque_block_names_its_id_and_moves_with_its_words() -> None:
 
     assert bench.edit(move).rows == (Draft(block_id, "moved"),)
     assert bench.index.ids[2] == block_id
-
-
-# --- foreign children ----------------------------------------------------------------------------
-
-
-def poison(kind: str, client_id: int) -> bytes:
-    """What a client sends that opened the root as something else; it stands by client id."""
-    if kind == "text":
-        written: Doc[Text] = Doc(client_id=client_id)
-        written.get("default", type=Text).insert(0, "words 🐙 from elsewhere")
-        return written.get_update()
-    listed: Doc[Array[object]] = Doc(client_id=client_id)
-    listed.get("default", type=Array).extend([1, 2])
-    return listed.get_update()
-
-
-def repair(fragment: XmlFragment) -> None:
-    remove_foreign(fragment, foreign_children(fragment), block_id="repaired")
-
-
-@pytest.mark.parametrize("client_id", [0, 9])
-@pytest.mark.parametrize("lines", [0, 4])
-def test_foreign_children_settle_with_their_repair(client_id: int, lines: int) -> None:
-    bench = Bench(*LINES[:lines], ids=False)
-    ids = list(bench.index.ids)
-    bench.doc.apply_update(poison("text", client_id))
-    assert bench.index.settle(bench.now) == Settled()
-    assert bench.index.foreign()
-    if lines:
-        with bench.doc.transaction():
-            bench.index.element(ids[1]).attributes["align"] = "left"  # life goes on meanwhile
-        assert bench.index.settle(bench.now) == Settled()
-    settled = bench.write(repair)
-    assert not bench.index.foreign()
-    assert set(bench.index.ids) == {*ids, "repaired"}
-    assert [one for one in bench.index.ids if one in ids] == ids
-    assert [row.block_id for row in settled.rows] == ["repaired"]
-    assert bench.edit(lambda fragment: fragment.children.insert(0, paragraph("on"))).rows
-    assert bench.reload() == Settled()
-
-
-def test_foreign_values_taken_out_leave_the_index_as_it_was() -> None:
-    bench = Bench(*LINES)
-    bench.doc.apply_update(poison("list", 9))
-    assert bench.index.settle(bench.now) == Settled()
-    assert bench.index.foreign()
-
-    def take_out(fragment: XmlFragment) -> None:
-        del fragment.children[4:6]
-
-    assert bench.write(take_out).rows == ()
-    assert not bench.index.foreign()
-
-
-def test_foreign_children_at_load_wait_for_their_repair() -> None:
-    bench = Bench(*LINES)
-    bench.index.detach()
-    bench.doc.apply_update(poison("text", 0))
-    bench.index, settled = bench.attach(SavedIndex.load(bench.checkpoint, []))
-    assert settled == Settled()
-    assert bench.index.foreign()
-    bench.write(repair)
-    assert set(bench.index.ids) == {*(f"{n:08}" for n in range(4)), "repaired"}

@@ -102,6 +102,14 @@ def test_an_attribute_still_carried_elsewhere_marks_a_copy() -> None:
     assert settle(new(THIRD, "a"), elsewhere="a") == ["n1"]
 
 
+def test_a_copy_is_no_claim_on_a_block_that_gave_the_value_up_or_is_gone_since_long() -> None:
+    gave_up = Touched(known("b", LONG, "v"), seen(OTHER, "w"), attribute_set=True, joined=True)
+    assert settle(gave_up, new(THIRD, "v")) == ["n1", "b"]
+    assert settle(gave_up, new(THIRD, "v"), elsewhere="v") == ["b", "n1"]
+    lately = Lately(known("x", LONG, "v"))
+    assert settle(new(THIRD, "v"), lately=lately, elsewhere="v") == ["n1"]
+
+
 def test_of_two_blocks_that_shared_a_value_the_one_that_is_gone_is_meant() -> None:
     touched = [gone("b", LONG, "v"), new(THIRD, "v"), stays("c", OTHER, OTHER)]
     assert settle(*touched, elsewhere="v") == ["b", "c"]
