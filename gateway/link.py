@@ -77,6 +77,8 @@ class DocumentLink:
         self._node_id = node_id
         self._on_loss = on_loss
         self._connection: _Connection | None = None
+        self._attaching = anyio.Lock()
+        self._closed = False
         self._route: Route | None = None
         self._sessions: dict[int, LinkSession] = {}
         self._next_session = EVERYBODY + 1
@@ -111,14 +113,19 @@ class DocumentLink:
         return link
 
     async def attach(self, route: Route) -> None:
-        """Connects to `route` and brings every session there. Does nothing while connected.
+        """Connects to `route` and brings every session there.
+
+        Does nothing while connected, or once closed.
 
         Raises:
             Moved: Nobody listens there, or somebody else does: ask the Directory again.
             DocactorError: The actor refused for another reason.
         """
-        if self._connection is not None:
-            return
+        async with self._attaching:
+            if self._connection is None and not self._closed:
+                await self._attach(route)
+
+    async def _attach(self, route: Route) -> None:
         connection = _Connection(self, route)
         try:
             async with asyncio.timeout(LINK_CONNECT_S):
@@ -151,6 +158,7 @@ class DocumentLink:
 
     def close(self, code: int = close_codes.TRY_AGAIN, reason: str = "link closed") -> None:
         """Ends the link for good; its sessions are closed with `code`, waiting calls go on."""
+        self._closed = True
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -236,6 +244,8 @@ class DocumentLink:
 
     def welcomed(self, connection: _Connection, welcome: Welcome) -> None:
         """The actor took the hello: every session begins again there."""
+        if self._closed:
+            return
         self._connection = connection
         self._route = connection.route
         if self._last_seq is None or not self._sessions:

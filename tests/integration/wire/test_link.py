@@ -402,6 +402,36 @@ async def test_closing_a_link_ends_its_sessions_and_tells_nobody_of_a_loss(stage
     assert stage.lost == []
 
 
+async def test_attaching_twice_at_once_makes_one_connection(stage: Stage) -> None:
+    link = await stage.link()
+    sink = Sink()
+    link.open_session(sink, Open(ANNA))
+    first = stage.actor
+    second = await stage.activate()
+    await first.server.stop()
+    await until(lambda: stage.lost)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(link.attach, second.route)
+        tasks.start_soon(link.attach, second.route)
+    await until(lambda: sink.queries)
+    assert len(second.server._links) == second.hub.sessions == sink.queries == 1
+
+
+async def test_a_link_closed_while_it_attaches_stays_closed(stage: Stage) -> None:
+    link = await stage.link()
+    first = stage.actor
+    second = await stage.activate()
+    await first.server.stop()
+    await until(lambda: stage.lost)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(link.attach, second.route)
+        await until(lambda: second.server._links)
+        link.close()
+    await until(lambda: not second.server._links)
+    assert not link.attached
+    assert len(stage.lost) == 1
+
+
 async def test_a_large_step_2_crosses_whole(stage: Stage) -> None:
     link = await stage.link("another node")
     sink = Sink()
