@@ -112,7 +112,11 @@ async def test_when_the_store_does_not_come_back_the_outcome_is_unknown() -> Non
 async def test_while_storage_refuses_writes_reads_answer_and_it_mends_itself() -> None:
     bench = await Bench.of(TEXT)
     loaded, mended = asyncio.Event(), asyncio.Event()
-    bench.document.on_reload(lambda: (mended if loaded.is_set() else loaded).set())
+
+    def reloaded() -> None:
+        (mended if loaded.is_set() else loaded).set()
+
+    bench.document.on_reload(reloaded)
     bench.store.full = True
     with pytest.raises(StorageUnavailable):
         await bench.insert("No room.")
