@@ -88,12 +88,8 @@ class Bench:
         return settled
 
     def texts(self) -> list[str]:
-        return [str(blocks_text(self, block_id)) for block_id in self.index.ids]
-
-
-def blocks_text(bench: Bench, block_id: str) -> str:
-    with bench.doc.transaction():
-        return blocks.words(bench.index.element(block_id))
+        with self.doc.transaction():
+            return [blocks.words(self.index.element(block_id)) for block_id in self.index.ids]
 
 
 def paragraph(text: str, **attributes: str) -> XmlElement:
