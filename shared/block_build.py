@@ -6,7 +6,7 @@ transaction does not roll back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pycrdt import XmlElement, XmlFragment, XmlText
@@ -51,6 +51,22 @@ def insert(fragment: XmlFragment, at: int, node: Node, block_id: str | None) -> 
     if block_id is not None:
         raw.insert_attribute(txn, "id", block_id)
     return wrap(raw, fragment)
+
+
+def insert_all(
+    fragment: XmlFragment, at: int, blocks: Sequence[tuple[Node, str | None]]
+) -> list[XmlElement]:
+    """`insert` for many blocks in a row, the first one at `at`.
+
+    The last one goes in first: the binding walks to an index from the start, and a document
+    appended to block by block would be walked through once a block.
+
+    Raises:
+        UnsupportedMarkup: As `insert`; nothing was changed.
+    """
+    for node, _ in blocks:
+        require_text(node)
+    return [insert(fragment, at, *block) for block in reversed(blocks)][::-1]
 
 
 def require_text(node: Node) -> None:

@@ -47,19 +47,29 @@ def edit(element: XmlElement | XmlText, new: Node) -> bool:
     if old.type != new.type:
         raise ValueError(f"a {old.type} cannot be edited into a {new.type}")
     require_text(new)
-    if _same(old, new):
+    forms = canon(old), canon(new)
+    if forms[0] == forms[1]:
         return False
     raw = element.integrated
     known: Known = {}
     if isinstance(raw, RawElement) and _holds_opaque(old):
         known = dict(_opaque_elements(raw, txn, old))
     work = Workspace(txn, known)
-    changed = _edit(work, raw, (), old, new)
+    changed = _edit(work, raw, (), _Side(old, forms[0]), _Side(new, forms[1]))
     return work.finish() or changed
 
 
-def _same(old: Node, new: Node) -> bool:
-    return old == new or canon(old) == canon(new)
+class _Side(msgspec.Struct):
+    """A node and its canonical form, which is made once, for the whole block."""
+
+    node: Node
+    form: Node
+
+    def children(self) -> list[_Side]:
+        """The child nodes; `canon` may have put an empty paragraph before them."""
+        nodes = [child for child in self.node.content if isinstance(child, Node)]
+        forms = [child for child in self.form.content if isinstance(child, Node)]
+        return [_Side(*both) for both in zip(nodes, forms[len(forms) - len(nodes) :], strict=True)]
 
 
 def _holds_opaque(node: Node) -> bool:
@@ -92,30 +102,31 @@ def _is_embed(node: Node) -> bool:
     return node.attrs.get("tag") == EMBED_TAG
 
 
-def _edit(work: Workspace, raw: RawChild, path: Path, old: Node, new: Node) -> bool:
-    """Edit one node; whether anything changed besides removals, which the workspace knows."""
-    if old.type == "opaque" or _same(old, new):
-        return False
+def _edit(work: Workspace, raw: RawChild, path: Path, old: _Side, new: _Side) -> bool:
+    """Edit one node that differs; whether anything changed besides removals."""
     changed = isinstance(raw, RawElement) and _edit_attributes(work.txn, raw, old, new)
-    if old.type in TEXTBLOCKS:
+    kind = old.node.type
+    if kind in TEXTBLOCKS:
         assert isinstance(raw, RawElement | RawText)
-        return edit_inline(work, raw, path, new) or changed
-    if old.type in _LEAVES:
+        return edit_inline(work, raw, path, new.node) or changed
+    if kind in _LEAVES:
         return changed
     assert isinstance(raw, RawElement)
     return _edit_children(work, raw, path, old, new) or changed
 
 
-def _edit_attributes(txn: RawTransaction, raw: RawElement, old: Node, new: Node) -> bool:
+def _edit_attributes(txn: RawTransaction, raw: RawElement, old: _Side, new: _Side) -> bool:
     """Set what reads differently, and what `new` says of attributes Markdown cannot say."""
-    had, told = canon(_bare(old)).attrs, canon(_bare(new)).attrs
-    names = {name for name in {*had, *told} if had.get(name) != told.get(name)}
-    spoken = ATTRIBUTES.get(new.type, {}).keys() - UNSPOKEN
-    names |= {name for name in new.attrs if name not in spoken}
-    wanted: Attrs = stock_attributes(new.type, new.attrs)
+    kind, was, told = new.node.type, old.form.attrs, new.form.attrs
+    spoken = ATTRIBUTES.get(kind, {}).keys() - UNSPOKEN
+    names = {name for name in {*was, *told} if was.get(name) != told.get(name)}
+    names |= new.node.attrs.keys() - spoken
+    if not names or kind == "opaque":
+        return False
+    wanted: Attrs = stock_attributes(kind, new.node.attrs)
     changed = False
     for name in sorted(names):
-        if wanted.get(name) == old.attrs.get(name):
+        if wanted.get(name) == old.node.attrs.get(name):
             continue
         changed = True
         if name in wanted:
@@ -125,31 +136,26 @@ def _edit_attributes(txn: RawTransaction, raw: RawElement, old: Node, new: Node)
     return changed
 
 
-def _bare(node: Node) -> Node:
-    return Node(node.type, node.attrs)
-
-
-def _edit_children(work: Workspace, raw: RawElement, path: Path, old: Node, new: Node) -> bool:
+def _edit_children(work: Workspace, raw: RawElement, path: Path, old: _Side, new: _Side) -> bool:
     children = raw.children(work.txn)
-    olds = [child for child in old.content if isinstance(child, Node)]
-    news = [child for child in new.content if isinstance(child, Node)]
+    olds, news = old.children(), new.children()
     changed = False
-    pairs = pair([_child(node) for node in olds], [_child(node) for node in news])
+    pairs = pair([_child(side) for side in olds], [_child(side) for side in news])
     for at, (i, j) in enumerate(pairs):  # removals wait, so every pair takes one place
         if i is None:
             assert j is not None
-            build(raw, work.txn, at, news[j], work.known)
+            build(raw, work.txn, at, news[j].node, work.known)
             changed = True
         elif j is None:
             work.remove(raw, at)
-        else:
+        elif olds[i].form != news[j].form:
             changed |= _edit(work, children[i], (*path, i), olds[i], news[j])
     return changed
 
 
-def _child(node: Node) -> Child:
+def _child(side: _Side) -> Child:
     return Child(
-        key=_KEY.encode(canon(node)),
-        kind=(node.type, node.attrs.get("tag")),
-        text=plain_text(node),
+        key=_KEY.encode(side.form),
+        kind=(side.node.type, side.node.attrs.get("tag")),
+        text=plain_text(side.node),
     )

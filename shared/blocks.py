@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pycrdt import XmlElement, XmlFragment, XmlText
 
-from shared.block_build import copy, insert
+from shared.block_build import copy, insert, insert_all
 from shared.editor_shape import (
     BLOCKS,
     CHILDREN,
@@ -38,6 +38,7 @@ __all__ = [
     "copy",
     "foreign_children",
     "insert",
+    "insert_all",
     "read",
     "remove",
     "remove_foreign",

@@ -231,6 +231,19 @@ def test_words_are_the_plain_text() -> None:
         assert blocks.words(page.at(1)) == ""
 
 
+def test_many_blocks_are_inserted_in_order() -> None:
+    page = Page()
+    page.put(paragraph("first"), paragraph("last"))
+    nodes: list[tuple[Node, str | None]] = [(paragraph("a"), "a"), (paragraph("b"), "b")]
+    with page.doc.transaction():
+        made = blocks.insert_all(page.root, 1, nodes)
+    assert [page.read(at) for at in (1, 2)] == [paragraph("a"), paragraph("b")]
+    assert made == [page.at(1), page.at(2)]
+    with pytest.raises(UnsupportedMarkup), page.doc.transaction():
+        blocks.insert_all(page.root, 0, [(paragraph("\ud800"), None), (paragraph("x"), None)])
+    assert len(page.root.children) == 4
+
+
 def test_remove_takes_out_one_child() -> None:
     page = Page()
     page.put(paragraph("a"), paragraph("b"), paragraph("c"))

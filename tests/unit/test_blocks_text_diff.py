@@ -74,6 +74,32 @@ def test_a_text_rewritten_all_over_keeps_only_long_islands() -> None:
     assert len(diff(old + kept + old, new + kept + new)) == 2
 
 
-def test_too_much_to_compare_is_replaced_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_of_a_long_text_are_compared_one_by_one() -> None:
+    old = "The committee postponed the decision about the bridge. " * 300
+    edits = diff(old, old.replace("bridge", "bridges"))
+    assert len(edits) == 300
+    assert {(edit.delete, edit.insert) for edit in edits} == {(0, "s")}
+
+
+def test_too_many_pieces_are_replaced_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_diff, "MAX_CELLS", 10)
-    assert diff("a b c d e.", "x b y d z.") == [Edit(0, 9, "x b y d z")]
+    assert diff("a bear c door e.", "x bear y a door z.") == [Edit(0, 15, "x bear y a door z")]
+
+
+@given(prose, prose, st.integers(1, 200))
+def test_whatever_is_too_much_the_edits_are_right(old: str, new: str, cells: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_diff, "MAX_CELLS", cells)
+        edits = diff(old, new)
+    assert apply(old, edits) == new
+    for edit, following in pairwise(edits):
+        assert edit.at + edit.delete < following.at
+
+
+def test_a_precious_island_stays_however_short() -> None:
+    assert diff("abcd", "xbyz") == [Edit(0, 4, "xbyz")]
+    assert diff("abcd", "xbyz", bytes([0, 1, 0, 0])) == [Edit(0, 1, "x"), Edit(2, 2, "yz")]
+
+
+def test_an_object_stays_whatever_happens_around_it() -> None:
+    assert diff("abc\ud801def", "xyz\ud801uvw") == [Edit(0, 3, "xyz"), Edit(4, 3, "uvw")]
