@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from pycrdt import Doc, Text, TransactionEvent, merge_updates
 
-from actors.editor_hub import Committed, Verdict
+from actors.document_port import Committed, Verdict
 from shared.errors import DocactorError, StorageUnavailable
 from shared.protocol import Caller
 from shared.y_protocol import EMPTY_UPDATE
@@ -36,6 +36,8 @@ class Batch(msgspec.Struct, frozen=True):
 class FakeDocument:
     """A document whose batch stays open until `commit` or `fail`.
 
+    After `start_commit` what comes goes into a second batch, written by a second `commit`.
+
     Switches: `refuse` (reason given to every update), `unavailable` (as while loading again),
     `merged_away` (`updates_since` has nothing), `backlogged`, `commit_soon` (commits itself on the
     next turn of the loop).
@@ -56,6 +58,7 @@ class FakeDocument:
         self._open: list[bytes] = []
         self._writers: set[str] = set()
         self._releases: list[Release] = []
+        self._flying: list[tuple[list[bytes], set[str], list[Release]]] = []
         self._listeners: list[Callable[[Committed], None]] = []
         self._reloads: list[Callable[[], None]] = []
         self._load()
@@ -90,6 +93,8 @@ class FakeDocument:
     def after_commit(self, callback: Release) -> None:
         if self._open:
             self._releases.append(callback)
+        elif self._flying:
+            self._flying[-1][2].append(callback)
         else:
             callback(None)
 
@@ -113,18 +118,24 @@ class FakeDocument:
         self._writers.add(principal)
         self.text += text
 
+    def start_commit(self) -> None:
+        """Closes the open batch; it is on its way to the disk."""
+        if self._open:
+            self._flying.append((self._open, self._writers, self._releases))
+            self._open, self._writers, self._releases = [], set(), []
+
     def commit(self) -> None:
-        """Writes the open batch."""
-        if not self._open:
+        """Writes the batch that is on its way, or else the open one."""
+        if not self._flying:
+            self.start_commit()
+        if not self._flying:
             return
-        updates, self._open = self._open, []
-        releases, self._releases = self._releases, []
+        updates, writers, releases = self._flying.pop(0)
         self.seq += 1
         self.change_seq += 1
         merged = merge_updates(*updates) if len(updates) > 1 else updates[0]
         self._stored.append(merged)
-        batch = Batch(self.seq, merged, self.change_seq, frozenset(self._writers))
-        self._writers.clear()
+        batch = Batch(self.seq, merged, self.change_seq, frozenset(writers))
         for listener in self._listeners:
             listener(batch)
         for release in releases:

@@ -9,7 +9,7 @@ from typing import Protocol
 import pytest
 from pycrdt import Doc, Text
 
-from actors.editor_hub import Committed, DocumentPort
+from actors.document_port import Committed, DocumentPort
 from actors.stored import NotCommittedError
 from shared.errors import DocactorError, StorageUnavailable
 from tests.unit.documents import Bench

@@ -115,3 +115,19 @@ def test_bad_presence_ends_its_session_alone(stage: Stage) -> None:
     ((kind, number, body),) = stage.peer.told()
     assert (kind, number) == (Kind.KICK, 1)
     assert decode_control(body, Kick).code == close_codes.MALFORMED
+
+
+def test_a_caret_in_the_next_batch_does_not_go_out_with_the_batch_before(stage: Stage) -> None:
+    stage.anna.update(stage.anna.type("a"))
+    first = stage.anna.present(1)
+    stage.document.start_commit()
+    stage.anna.update(stage.anna.type("b"))
+    second = stage.anna.present(2)
+    stage.document.commit()
+    assert [body for kind, _, body in stage.peer.told() if kind is Kind.AWARENESS] == [
+        encode_awareness([first])
+    ]
+    stage.document.commit()
+    assert [body for kind, _, body in stage.peer.told() if kind is Kind.AWARENESS] == [
+        encode_awareness([second])
+    ]
