@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.block_build import Known, copy_element, is_copyable
+from shared.block_build import NOTHING_KNOWN, Known, copy_element, is_copyable
 from shared.blocks import Path
 from shared.flat_text import Stored, flatten, flatten_new
 from shared.raw_xml import RawChild, RawElement, RawText, RawTransaction
@@ -57,7 +57,8 @@ def edit_inline(work: Workspace, raw: RawElement | RawText, path: Path, new: Nod
     children = [raw] if isinstance(raw, RawText) else raw.children(work.txn)
     breaks = new.type != "codeBlock"
     old = flatten(children, work.txn, path, breaks=breaks)
-    target = flatten_new(new, old, work.known, breaks=breaks)
+    known = NOTHING_KNOWN if isinstance(raw, RawText) else work.known  # a text holds no elements
+    target = flatten_new(new, old, known, breaks=breaks)
     edits = diff(old.flat.text, target.text, old.flat.precious())
     kept = list(_kept(edits, len(old.flat.text)))
     text = _with_kept(target.text, old.stored, kept)

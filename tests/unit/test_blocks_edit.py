@@ -467,3 +467,16 @@ def test_an_empty_paragraph_is_filled_and_emptied() -> None:
     assert page.read() == paragraph("x")
     page.do(lambda: edit(page.at(0), paragraph()))
     assert page.read() == paragraph()
+
+
+def test_an_unknown_element_named_in_a_loose_text_stays_where_it_is() -> None:
+    page = Page()
+    page.put(Node("blockquote", {}, (paragraph("a"),)))
+    with page.doc.transaction():
+        page.any(0).children.insert(0, XmlText("loose"))
+        page.any(0).children[1].children.append(XmlElement("chip", {"n": "1"}))
+    chip = "\u2063<!-- opaque:chip 1.1 -->"
+    new = Node("blockquote", {}, (paragraph(f"loose {chip}"), paragraph(f"b{chip}")))
+    page.do(lambda: edit(page.at(0), new))
+    assert str(page.any(0).children[0]) == f"loose {chip}"
+    assert str(page.any(0).children[1]) == '<paragraph>b<chip n="1"></chip></paragraph>'
