@@ -61,6 +61,9 @@ class InlineWriter:
         marks = {edge.mark for edge in edges} | {"code" for run in runs if "code" in run.marks}
         self._care = caution([run.text for run in runs if "code" not in run.marks], marks)
         self._last = len(content) - 1
+        self._last_run = next(
+            (at for at in range(self._last, -1, -1) if isinstance(content[at], Text)), -1
+        )
 
     def ways(self) -> Iterable[Callable[[], str]]:
         """Ways that read back as the same content nearly always; `inert` is for the rest."""
@@ -93,8 +96,8 @@ class InlineWriter:
     def _leaf(self, at: int, spell: Callable[[Text, int], str]) -> str:
         item = self._content[at]
         if isinstance(item, Node):
-            at_end = all(isinstance(later, Node) for later in self._content[at:])
-            return "<br>" if at_end or self._place in _ONE_LINE else "\\\n"
+            inside = at < self._last_run and self._place not in _ONE_LINE
+            return "\\\n" if inside else "<br>"
         if at in self._literal:
             return item.text
         return _code_span(item.text) if "code" in item.marks else spell(item, at)

@@ -109,25 +109,35 @@ def footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def math(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """`$$ … $$` on one line or several; a blank line inside means it is none."""
     pos = state.bMarks[start] + state.tShift[start]
-    if state.is_code_block(start) or not state.src.startswith(_MATH, pos):
+    if not state.src.startswith(_MATH, pos) or state.is_code_block(start):
         return False
     text = state.src[pos : state.eMarks[start]].rstrip(" \t")
-    last = start + 1 if len(text) > 2 * len(_MATH) and text.endswith(_MATH) else 0
-    line = start + 1
-    while not last:
-        if line >= end or state.isEmpty(line) or state.sCount[line] < state.blkIndent:
-            return False
-        if _ends_math(state, line):
-            last = line + 1
-        line += 1
-    if not silent:
+    if len(text) > 2 * len(_MATH) and text.endswith(_MATH):
+        last = start + 1
+    else:
+        last = _math_end(state, start, end)
+    if last and not silent:
         _push_verbatim(state, start, last)
-    return True
+    return bool(last)
 
 
-def _ends_math(state: StateBlock, line: int) -> bool:
-    start = state.bMarks[line] + state.tShift[line]
-    return state.src[start : state.eMarks[line]].rstrip(" \t").endswith(_MATH)
+def _math_end(state: StateBlock, start: int, end: int) -> int:
+    """The line behind the one that closes the math opened on line `start`; 0 when none does.
+
+    A search in vain is remembered: the lines it looked at need no other one.
+    """
+    seen: dict[tuple[int, int], int] = state.env.setdefault("math_open", {})
+    key = state.blkIndent, end
+    if start < seen.get(key, 0):
+        return 0
+    line = start + 1
+    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
+        pos = state.bMarks[line] + state.tShift[line]
+        if state.src[pos : state.eMarks[line]].rstrip(" \t").endswith(_MATH):
+            return line + 1
+        line += 1
+    seen[key] = line
+    return 0
 
 
 def _push_verbatim(state: StateBlock, start: int, end: int) -> None:

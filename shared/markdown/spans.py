@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from shared.markdown.canon import MARK_ORDER, Inline
-from shared.tree import Attrs, Node, Text
+from shared.tree import Attrs, Text
 
 _ORDER: Final = {name: number for number, name in enumerate(MARK_ORDER)}
 
@@ -29,8 +29,9 @@ class Edge(msgspec.Struct, frozen=True):
 
 def spans(content: Inline) -> list[Edge | int]:
     """Edges and item numbers in the order they are written. Code is no span but its item's own."""
-    marks = [marks_at(content, number) for number in range(len(content))]
-    return _Nesting(marks).written
+    if not any(isinstance(item, Text) and item.marks for item in content):
+        return list(range(len(content)))
+    return _Nesting(_marks(content)).written
 
 
 class _Nesting:
@@ -68,18 +69,22 @@ class _Nesting:
         return at
 
 
-def marks_at(content: Inline, at: int) -> dict[str, Attrs]:
-    """The marks of a run but code; of a break, those that the runs on both sides share."""
-    item = content[at]
-    if isinstance(item, Text):
-        return {mark: attrs for mark, attrs in item.marks.items() if mark != "code"}
-    before = _nearest(content, range(at - 1, -1, -1))
-    after = _nearest(content, range(at + 1, len(content)))
-    return {mark: attrs for mark, attrs in before.items() if after.get(mark) == attrs}
+def _marks(content: Inline) -> list[dict[str, Attrs]]:
+    """The marks of each run but code; of a break, those that the runs on both sides share."""
+    before = _nearest(content)
+    after = _nearest(content[::-1])[::-1]
+    return [
+        left if left is right else {m: attrs for m, attrs in left.items() if right.get(m) == attrs}
+        for left, right in zip(before, after, strict=True)
+    ]
 
 
-def _nearest(content: Inline, numbers: range) -> dict[str, Attrs]:
-    for number in numbers:
-        if not isinstance(content[number], Node):
-            return marks_at(content, number)
-    return {}
+def _nearest(content: Inline) -> list[dict[str, Attrs]]:
+    """For each item the marks of the last run up to it."""
+    nearest: list[dict[str, Attrs]] = []
+    marks: dict[str, Attrs] = {}
+    for item in content:
+        if isinstance(item, Text):
+            marks = {mark: attrs for mark, attrs in item.marks.items() if mark != "code"}
+        nearest.append(marks)
+    return nearest

@@ -1,4 +1,4 @@
-"""Strategies for trees: everything the content rules allow, and most of what Markdown finds hard."""
+"""Strategies for trees: everything the content rules allow, mostly what Markdown finds hard."""
 
 from __future__ import annotations
 
