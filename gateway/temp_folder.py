@@ -17,7 +17,7 @@ from typing import Final, Self
 
 PREFIX: Final = "docactor-"
 LOCK_FILE: Final = "in-use"
-LINGER_S: Final = 3.0  # processes of Ray's that were just starting make their folders again
+LINGER_S: Final = 2.5  # processes of Ray's that were just starting make their folders again
 LINGER_POLL_S: Final = 0.1
 ABANDONED_S: Final = 60.0  # without a lock file for so long: such folders, made once more
 

@@ -90,10 +90,12 @@ def main() -> None:
     try:
         join_ray(order.ray_address, order.namespace)
         anyio.run(run, order, backend_options={"use_uvloop": True})
-        ray.shutdown()
     finally:
+        # The last one removes it: that is us when the supervisor was killed. Before Ray's own
+        # end, which takes the whole process with it when the cluster is gone already.
         if temp is not None:
-            temp.leave()  # the last one removes it: that is us when the supervisor was killed
+            temp.leave()
+    ray.shutdown()
 
 
 if __name__ == "__main__":
