@@ -11,7 +11,8 @@ import uvicorn
 from starlette.applications import Starlette
 
 from gateway.settings import Settings
-from shared.limits import MAX_STEP2_BYTES, PARENT_WATCH_S, SOCKET_GRACE_S, SOCKET_PING_S
+from gateway.socket_protocol import EditorSocketProtocol
+from shared.limits import PARENT_WATCH_S, SOCKET_GRACE_S, SOCKET_MESSAGE_BYTES, SOCKET_PING_S
 
 log = logging.getLogger("docactor.worker")
 
@@ -42,8 +43,9 @@ def server_config(app: Starlette, settings: Settings) -> uvicorn.Config:
         app,
         loop="uvloop",
         http="httptools",
-        ws="websockets-sansio",
-        ws_max_size=MAX_STEP2_BYTES,
+        ws=EditorSocketProtocol,
+        ws_max_size=SOCKET_MESSAGE_BYTES,
+        ws_per_message_deflate=False,  # updates are small; compressing one per editor is not
         ws_ping_interval=SOCKET_PING_S,
         ws_ping_timeout=SOCKET_GRACE_S,
         lifespan="on",

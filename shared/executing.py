@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from pycrdt import XmlElement, XmlFragment, XmlText
 
 from shared import blocks
+from shared.block_build import require_copyable
 from shared.block_edit import can_edit, edit
 from shared.patch_types import Delete, Insert, Move, Plan, Replace
+from shared.raw_xml import raw_transaction
 from shared.tree import Hints
 
 
@@ -90,6 +92,18 @@ class Executor:
         self.written.append(block_id)
         self.hints[block_id] = hints
         self.sent[block_id] = source
+
+
+def check_movable(fragment: XmlFragment, order: Sequence[str], plan: Plan) -> None:
+    """What would be moved must be something that can be built again; nothing is changed yet.
+
+    Raises UnsupportedMarkup.
+    """
+    with fragment.doc.transaction():
+        for op in plan.ops:
+            if isinstance(op, Move):
+                block = _block(fragment, order.index(op.block_id))
+                require_copyable(block.integrated, raw_transaction(fragment))
 
 
 def _block(fragment: XmlFragment, at: int) -> XmlElement | XmlText:

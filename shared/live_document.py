@@ -132,13 +132,11 @@ class LiveDocument:
         live = cls(loaded, Doc(), mint)
         live.index, _ = BlockIndex.attach(live.fragment, None, mint, now)
 
+        named = [(live.fresh_id(), block) for block in content]
+
         def build(fragment: XmlFragment) -> dict[str, Hints]:
-            hints = {}
-            for at, block in enumerate(content):
-                block_id = live.fresh_id()
-                yjs_blocks.insert(fragment, at, block.node, block_id)
-                hints[block_id] = block.hints
-            return hints
+            yjs_blocks.insert_all(fragment, 0, [(block.node, one) for one, block in named])
+            return {one: block.hints for one, block in named}
 
         settled = live._transact(now, build)
         return live, live._store(author, now, settled, ()) if content else None

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from shared.block_patch import plan_patch
 from shared.cursor import Cursor
 from shared.errors import BaseExpired, UnsupportedMarkup
-from shared.executing import Executor
+from shared.executing import Executor, check_movable
 from shared.ids import parse_ref, text_hash
 from shared.limits import PIN_MS
 from shared.live_document import Author, LiveDocument
@@ -196,6 +196,7 @@ def _carry_out(
     if options.dry_run or not plan.ops:
         foreseen = _foreseen(live, plan) if options.dry_run else ()
         return Written(_result(live, plan, foreseen, start, behind=behind), None)
+    check_movable(live.fragment, live.index.ids, plan)
     executor = Executor(live.index.ids, live.fresh_id)
     author = Author(caller.principal, caller.name, "agent" if caller.agent else "editor")
     effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
