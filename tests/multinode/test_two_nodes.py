@@ -1,0 +1,148 @@
+"""A document's actor on another node than its gateway.
+
+Two raylets on one machine: what is shown is placement, the link over TCP and failover of a node.
+What is not: that POSIX locks hold between two kernels. Run in a pytest process of its own, because
+a process joins one cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import anyio
+import pytest
+import ray
+from ray.cluster_utils import Cluster as RayNodes
+
+from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
+from actors.processes import is_alive
+from gateway.ray_environment import NAMESPACE
+from gateway.router import Router
+from shared.directory_protocol import Created, DirectorySettings, DirectoryStatus
+from shared.markdown.parse import parse
+from shared.protocol import (
+    Caller,
+    InsertRequest,
+    ReadDocumentRequest,
+    ReadDocumentResult,
+    Route,
+    Whoami,
+    WriteOptions,
+)
+from tests.ray_first import DATA
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+
+ANN = Caller("person:ann", "Ann", "person:ann", scopes=frozenset({"read", "write"}))
+STORE = 80 * 2**20
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """Two nodes; this process and the Directory are on the first."""
+    cluster: Any = RayNodes(
+        initialize_head=True,
+        head_node_args={"num_cpus": 2, "object_store_memory": STORE, "include_dashboard": False},
+    )
+    cluster.add_node(num_cpus=2, object_store_memory=STORE)
+    ray.init(
+        address=cluster.address,
+        namespace=NAMESPACE,
+        log_to_driver=False,
+        configure_logging=False,
+    )
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture
+async def router(nodes: Any) -> AsyncIterator[Router]:
+    assert len(nodes.list_all_nodes()) >= 1
+    settings = DirectorySettings(data=str(DATA), beat_s=0.5, warm_slots=1)
+    RemoteDirectoryActor.options(**DIRECTORY_OPTIONS, namespace=NAMESPACE).remote(settings)
+    made = Router("test-gateway")
+    yield made
+    await made.close()
+
+
+async def read(router: Router, ref: str) -> str:
+    request = ReadDocumentRequest(format="markdown")
+    result: ReadDocumentResult = await router.call(ref, "read_document", ANN, request)
+    assert isinstance(result.markdown, str)
+    return result.markdown
+
+
+async def append(router: Router, ref: str, text: str) -> None:
+    options = WriteOptions(idempotency_key=text)
+    request = InsertRequest(parse(text).blocks, "end", options)
+    await router.call(ref, "insert", ANN, request)
+
+
+async def document_on(router: Router, *, other_node: bool) -> Route:
+    """A document whose actor is on the other node, or on this one: load spreads them."""
+    for n in range(4):
+        made: Created = await router.directory(
+            "create_document", ANN, f"Document {n}", None, parse("# Head").blocks
+        )
+        route: Route = await router.directory("locate", made.doc_id)
+        if (route.node_id != ray.get_runtime_context().get_node_id()) == other_node:
+            return route
+    raise AssertionError("four documents went to one of two equal nodes")
+
+
+async def whoami(route: Route) -> Whoami:
+    actor: Any = ray.get_actor(route.actor, namespace=NAMESPACE)
+    who: Whoami = await actor.whoami.remote()
+    return who
+
+
+async def test_both_nodes_are_used(router: Router) -> None:
+    here = await document_on(router, other_node=False)
+    there = await document_on(router, other_node=True)
+    assert here.node_id != there.node_id
+    status: DirectoryStatus = await router.directory("status")
+    assert [node.refused for node in status.nodes] == ["", ""]
+
+
+async def test_document_on_the_other_node_is_read_written_and_followed_over_tcp(
+    router: Router,
+) -> None:
+    route = await document_on(router, other_node=True)
+    doc_id = route.key.doc_id
+    await append(router, doc_id, "One.")
+    heard: list[bool] = []
+
+    async def wait() -> None:
+        link = await router.link(doc_id)
+        assert link.route is not None
+        assert link.route.node_id != ray.get_runtime_context().get_node_id()
+        heard.append(await link.wait_beyond(link.change_seq, 30.0))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        while not (await router.link(doc_id)).in_use:  # noqa: ASYNC110  it sets no event
+            await anyio.sleep(0.01)
+        await append(router, doc_id, "Two.")
+    assert heard == [True]
+    assert await read(router, doc_id) == "# Head\n\nOne.\n\nTwo.\n"
+
+
+async def test_killed_node_loses_nothing_and_its_actor_fences_itself(
+    router: Router, nodes: Any
+) -> None:
+    route = await document_on(router, other_node=True)
+    doc_id = route.key.doc_id
+    await append(router, doc_id, "Kept.")
+    who = await whoami(route)
+    (gone,) = [node for node in nodes.worker_nodes if node.node_id == route.node_id]
+    nodes.remove_node(gone, allow_graceful=False)
+    with anyio.fail_after(60):
+        await append(router, doc_id, "After.")
+        assert await read(router, doc_id) == "# Head\n\nKept.\n\nAfter.\n"
+        while is_alive(who.pid, who.started):  # noqa: ASYNC110  the kernel sets no event
+            await anyio.sleep(0.05)
+    again: Route = await router.directory("locate", doc_id)
+    assert again.node_id != route.node_id
+    assert again.key.epoch > route.key.epoch
