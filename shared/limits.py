@@ -36,6 +36,7 @@ VIEW_TTL_MS: Final = 24 * 3600 * 1000
 MAX_TOLD_BYTES: Final = 4 * 2**20  # texts remembered for three-way merges, per document
 LARGE_DELETE_BLOCKS: Final = 5  # more than this many and more than a fifth of the scope
 LARGE_DELETE_SHARE: Final = 0.2
+MAX_UNSURE: Final = 256  # cursors remembered as held by a conversation unknown, per principal
 MAX_VIEW_ENTRIES: Final = 200_000  # blocks in all views of a document: about 4 MB in its file
 MAX_OLDER_TEXTS: Final = 32  # earlier texts of one block remembered as hashes, per principal
 MAX_OLDER_BLOCKS: Final = 20_000  # blocks with such texts, per principal: MAX_BLOCKS once over

@@ -9,6 +9,7 @@ round of its present text only.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
@@ -31,7 +32,7 @@ def match(
     """See the module. `pinned` are ids of blocks that had better not move."""
     found = Match(base, new)
     _by_anchor(found)
-    _by_text(found, seen, lambda known: _shown_digest(known) if may_move(known, seen) else None)
+    _by_text(found, seen, _told_digest(found, seen))
     _by_text(found, seen, lambda known: known.now.digest if known.now else None)
     _by_older_text(found, seen)
     _settle_order(found, pinned)
@@ -39,11 +40,27 @@ def match(
     return found
 
 
-def _shown_digest(known: Known) -> str | None:
-    """Of the text its author was shown; of a block not known to have been shown, the present."""
-    if known.seen is not None:
+def _told_digest(found: Match, seen: Seen) -> Callable[[Known], str | None]:
+    """Of the text its author knows a block by: the one shown, or of a block not known to have been
+    shown the present one. When the present text of a block was sent, its author knows that.
+    """
+    sent = {new.digest for new in found.new}
+    bearers = Counter(d for known in found.base for d in _digests(known))
+
+    def digest(known: Known) -> str | None:
+        now = known.now.digest if known.now else None
+        if known.seen is None:
+            return now if may_move(known, seen) else None
+        if now in sent and (known.seen.digest not in sent or bearers[now] == 1):
+            return now
         return known.seen.digest
-    return known.now.digest if known.now else None
+
+    return digest
+
+
+def _digests(known: Known) -> set[str]:
+    shown = {known.seen.digest} if known.seen else set()
+    return shown | ({known.now.digest} if known.now else set())
 
 
 def _by_anchor(found: Match) -> None:
@@ -133,9 +150,10 @@ def _by_older_text(found: Match, seen: Seen) -> None:
     """Texts shown earlier: still that block, whatever its author means by sending it."""
     digests: dict[str, set[int]] = {}
     for u, known in enumerate(found.base):
-        if u in found.new_of or known.seen is None:
+        if u in found.new_of or (known.seen is None and not is_distinct(known)):
             continue
-        for digest in {*known.seen.others, *seen.older.get(known.block_id, ())}:
+        others = known.seen.others if known.seen else seen.known.get(known.block_id, ())
+        for digest in {*others, *seen.older.get(known.block_id, ())}:
             digests.setdefault(digest, set()).add(u)
     for j in found.unmatched():
         owners = digests.get(found.new[j].digest, set()) - found.new_of.keys()

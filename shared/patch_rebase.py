@@ -105,7 +105,10 @@ class Rebase:
 
     def _pair(self, u: int, known: Known, new: NewBlock) -> None:
         now, seen = known.now, known.seen
-        if seen is None or (now and now.digest == new.digest):
+        if now and now.digest == new.digest:
+            return
+        if seen is None:
+            self._dispute(u, new.text, "not_seen", INSIST_READ)
             return
         if same(new.digest, seen.digest) and not seen.others:
             return

@@ -118,13 +118,13 @@ def _nearest_before(there: Container[str | None], told: Told) -> dict[str, str |
 
 
 def joined(views: Sequence[View]) -> View:
-    """A view no base can name: what all of them showed, as the newest showed it."""
-    newest = max(views, key=lambda view: view.used_at)
-    rest = newest.copy()
+    """A view no base can name: what all of them show, with the same text."""
+    rest = max(views, key=lambda view: view.used_at).copy()
     rest.cursor = NOWHERE
-    rest.oldest = min((view.oldest for view in views), key=lambda cursor: cursor.seq)
-    for block_id in list(rest.blocks):
-        if not all(block_id in view.blocks for view in views):
+    oldest = min((view.oldest for view in views), key=lambda cursor: cursor.seq)
+    rest.oldest = Cursor(oldest.seq, oldest.cut, part=not all(view.whole for view in views))
+    for block_id, digest in list(rest.blocks.items()):
+        if not all(view.blocks.get(block_id) == digest for view in views):
             rest.forget(block_id)
     return rest
 

@@ -8,21 +8,34 @@ kept in the document's file; the texts themselves, for merges, only in memory (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from shared.cursor import Cursor
 from shared.errors import BaseExpired
-from shared.limits import MAX_VIEW_ENTRIES, MAX_VIEWS, VIEW_TTL_MS
+from shared.limits import MAX_UNSURE, MAX_VIEW_ENTRIES, MAX_VIEWS, VIEW_TTL_MS
 from shared.patch_types import Seen, digest_of
 from shared.told import OlderTexts, ToldTexts
 from shared.view import NOWHERE, Shown, Told, View, joined, known_in, seen_in
 
 
 class _Principal(msgspec.Struct, array_like=True):
+    """What is kept of one principal.
+
+    Attributes:
+        unsure: Cursors somebody holds of whom it is not known what they were shown; as a base they
+            say no more than none.
+    """
+
     views: list[View] = []
     older: OlderTexts = msgspec.field(default_factory=OlderTexts)
+    unsure: list[Cursor] = []
+
+    def doubt(self, cursor: Cursor) -> None:
+        if cursor not in self.unsure:
+            self.unsure.append(cursor)
+            del self.unsure[:-MAX_UNSURE]
 
 
 class Views:
@@ -75,7 +88,7 @@ class Views:
         cursor: Cursor,
         *,
         shown: Sequence[Shown],
-        removed: Iterable[str],
+        removed: Collection[str],
         order: Sequence[str],
         now: int,
     ) -> None:
@@ -85,13 +98,17 @@ class Views:
         of them showed goes on as a view of its own, and they stay.
         """
         fitting = self._fitting(principal, since, now)
-        if not fitting:
+        if since == cursor and not shown and not removed:
+            self._keep_alive(principal, fitting, now)
+            return
+        unsure = self._is_unsure(principal, since)
+        if not fitting or unsure:
+            if unsure or since.part or self._live(principal, now):
+                self._doubt(principal, cursor)
             return
         view = fitting[0]
         if any(other.blocks != view.blocks for other in fitting[1:]):
-            view = joined(fitting)
-            view.oldest = since
-            self._add(principal, view, now)
+            view = self._common_view(principal, fitting, now)
         view.cursor = view.oldest = cursor
         self._carry(principal, view, Told(shown, removed, order), now)
 
@@ -115,14 +132,20 @@ class Views:
         for block in shown:
             older.add(block.block_id, digest_of(block.text), now)
             self._texts.remember(block.block_id, block.text)
-        live = self._live(principal, now)
-        own = [view for view in live if base is None or view.cursor == base]
         self._unsaved.add(principal)
-        if len(own) != 1 or own[0].cursor == NOWHERE:
-            return
-        if cursor is not None:
-            own[0].cursor = own[0].oldest = cursor
-        self._carry(principal, own[0], Told(shown, removed, order), now)
+        unsure = self._is_unsure(principal, base)
+        views = self._live(principal, now)
+        if base is not None and not unsure:
+            views = self._fitting(principal, base, now)
+        certain = len(views) == 1 and views[0].cursor != NOWHERE and not unsure
+        if not certain and (base is None or unsure):
+            all_whole = all(view.whole for view in views)
+            if cursor is not None and (cursor.part or cursor.cut or not all_whole):
+                self._doubt(principal, cursor)
+        elif views and cursor is not None:
+            view = views[0] if certain else self._common_view(principal, views, now)
+            view.cursor = view.oldest = cursor
+            self._carry(principal, view, Told(shown, removed, order), now)
 
     def remember(self, blocks: Iterable[tuple[str, str]]) -> None:
         """Texts that merges may need, shown to whomever."""
@@ -141,16 +164,18 @@ class Views:
             BaseExpired: `base` is the cursor of a partial answer whose view is gone.
         """
         live = self._live(principal, now)
-        views = live if base is None else self._fitting(principal, base, now)
+        unsure = self._is_unsure(principal, base)
+        named = base is not None and not unsure
+        views = self._fitting(principal, base, now) if base is not None and named else live
         if base is not None and not views:
-            if base.cut or base.part:
+            if base.cut or base.part or unsure:
                 raise BaseExpired(
                     "base: what was shown with this cursor is no longer known, and it was not the "
                     "whole document."
                 )
             return None
         older = self._principals[principal].older.digests() if views else {}
-        return seen_in(views, known_in(live), older, base is not None, self._texts.find)
+        return seen_in(views, known_in(live), older, named, self._texts.find)
 
     def known(self, principal: str, now: int) -> Mapping[str, tuple[str, ...]]:
         """Block ids and digests any live view of the principal shows."""
@@ -186,12 +211,39 @@ class Views:
     def _fitting(self, principal: str, cursor: Cursor, now: int) -> list[View]:
         return [view for view in self._live(principal, now) if view.cursor == cursor]
 
+    def _keep_alive(self, principal: str, views: Sequence[View], now: int) -> None:
+        """Somebody waits at the place of these views. Noted seldom: it has to be saved."""
+        for view in views:
+            if now - view.used_at > VIEW_TTL_MS // 24:
+                view.used_at = now
+                self._unsaved.add(principal)
+
+    def _is_unsure(self, principal: str, cursor: Cursor | None) -> bool:
+        entry = self._principals.get(principal)
+        return entry is not None and cursor in entry.unsure
+
+    def _doubt(self, principal: str, cursor: Cursor) -> None:
+        self._principal(principal).doubt(cursor)
+        self._unsaved.add(principal)
+
+    def _common_view(self, principal: str, views: Sequence[View], now: int) -> View:
+        """A view of its own for whoever holds one of these: what all of them showed."""
+        view = joined(views)
+        self._add(principal, view, now)
+        return view
+
     def _add(self, principal: str, view: View, now: int) -> None:
         """A ninth view joins the two used least: what only one of them showed is forgotten."""
         views = [view, *self._live(principal, now)]
         self._principal(principal).views = views
         if len(views) > MAX_VIEWS:
-            views[-2:] = [joined(views[-2:])]
+            lost = views[-2:]
+            views[-2:] = [joined(lost)]
+            for cursor in (view.cursor for view in lost if view.cursor != NOWHERE):
+                # Whole answers with one cursor are one state, but for what their readers wrote.
+                taken = any(view.cursor == cursor for view in views)
+                if cursor.part or cursor.cut or taken:
+                    self._doubt(principal, cursor)
         self._unsaved.add(principal)
         self._bound()
 
