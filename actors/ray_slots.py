@@ -53,12 +53,9 @@ class RaySlots:
 
     async def start(self, node_id: str) -> Holder:
         actor = f"{SLOT_PREFIX}{uuid.uuid4().hex}"
-        self._handles[actor] = RemoteDocumentActor.options(
-            **SLOT_OPTIONS,
-            name=actor,
-            namespace=self._namespace,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False),
-        ).remote()
+        where = NodeAffinitySchedulingStrategy(node_id, soft=False)
+        named = {"name": actor, "namespace": self._namespace, "scheduling_strategy": where}
+        self._handles[actor] = start_actor(RemoteDocumentActor, SLOT_OPTIONS | named)
         try:
             who = await self._call(actor, "whoami", SLOT_START_S)
         except (SlotLostError, SlotSilentError):
@@ -140,3 +137,8 @@ class RaySlots:
             except ValueError as error:
                 raise SlotLostError(f"{actor} is not there") from error
         return self._handles[actor]
+
+
+def start_actor(kind: Any, options: dict[str, Any], *args: object) -> Any:
+    """A handle to a new actor of a `ray.remote` class; Ray makes it in the background."""
+    return kind.options(**options).remote(*args)

@@ -15,6 +15,7 @@ import ray
 import ray._private.worker as ray_worker
 
 from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
+from actors.ray_slots import start_actor
 from gateway.ray_environment import NAMESPACE
 from gateway.router import Router
 from shared.directory_protocol import DirectorySettings
@@ -64,11 +65,8 @@ class Cluster:
         Raises:
             DocactorError: It cannot serve, for instance because its catalog cannot be read.
         """
-        await anyio.to_thread.run_sync(
-            lambda: RemoteDirectoryActor.options(**DIRECTORY_OPTIONS, namespace=NAMESPACE).remote(
-                settings
-            )
-        )
+        options = {**DIRECTORY_OPTIONS, "namespace": NAMESPACE}
+        await anyio.to_thread.run_sync(start_actor, RemoteDirectoryActor, options, settings)
         await self.router.directory("status")
 
     def end(self) -> None:

@@ -163,6 +163,24 @@ async def test_reader_that_waits_hears_of_a_change_and_keeps_the_document_awake(
     assert (await locate(router, made.doc_id)).key == route.key
 
 
+async def test_reader_that_waits_outlives_the_actor(router: Router) -> None:
+    made = await create(router, "Waiting on")
+    await append(router, made.doc_id, "One.")
+    link = await router.link(made.doc_id)
+    heard: list[bool] = []
+
+    async def wait() -> None:
+        heard.append(await link.wait_beyond(link.change_seq, 40.0))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        os.kill(await pid_of(await locate(router, made.doc_id)), signal.SIGKILL)
+        while link.attached:  # noqa: ASYNC110  the link sets no event
+            await anyio.sleep(0.005)
+        await append(router, made.doc_id, "Two.")
+    assert heard == [True]
+
+
 async def test_documents_opened_at_once_are_all_served(router: Router) -> None:
     made = [await create(router, f"Many {n}") for n in range(4)]
     texts: list[Any] = await asyncio.gather(*(read(router, doc.slug) for doc in made))
