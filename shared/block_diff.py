@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from rapidfuzz import fuzz
@@ -74,6 +75,8 @@ def heaviest_chain(weighted: Iterable[tuple[int, int, float]]) -> list[Pair]:
     Among chains of one weight any may come back. Weights are positive.
     """
     pairs = sorted(weighted, key=lambda pair: (pair[0], -pair[1]))
+    if all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs)):
+        return [pair[:2] for pair in pairs]
     places = {new: n + 1 for n, new in enumerate(sorted({new for _, new, _ in pairs}))}
     # A Fenwick tree of prefix maxima over the new side: (weight of the best chain, its last pair).
     best: list[tuple[float, int]] = [(0.0, -1)] * (len(places) + 1)
@@ -86,8 +89,9 @@ def heaviest_chain(weighted: Iterable[tuple[int, int, float]]) -> list[Pair]:
             at -= at & -at
         previous.append(top[1])
         at = places[new]
+        reached = (top[0] + weight, number)
         while at < len(best):
-            best[at] = max(best[at], (top[0] + weight, number))
+            best[at] = max(best[at], reached)
             at += at & -at
     chain: list[Pair] = []
     last = max(best)[1]

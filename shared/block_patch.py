@@ -26,7 +26,7 @@ from shared.patch_refusals import (
     check_not_emptying,
     check_seen_anything,
 )
-from shared.patch_scope import Scope, known_blocks, section, trimmed, whole
+from shared.patch_scope import Scope, known_blocks, section, trimmed, unequal, whole
 from shared.patch_types import NewBlock, Plan, Present, Seen
 from shared.protocol import WriteOptions
 
@@ -73,6 +73,8 @@ def plan_patch(
     else:
         scope = section(present, section_id, new, seen)
         check_not_emptying(scope.blocks, new)
+    blocks = len(scope.blocks)
+    scope, new = unequal(scope, new)
     base = known_blocks(scope, seen, new, anchors)
     found = match(base, new, seen, pinned)
     if not seen.based and not seen.views and not any(known.named for known in base):
@@ -83,7 +85,7 @@ def plan_patch(
     if reject:
         check_no_conflict(edits.conflicts)
     deleted = [now for u in edits.delete if (now := base[u].now)]
-    check_large_delete(deleted, len(scope.blocks), options)
+    check_large_delete(deleted, blocks, options)
     return planned(found, seen, scope, edits, added=added, pinned=pinned)
 
 

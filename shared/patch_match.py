@@ -80,6 +80,8 @@ def _by_anchor(found: Match) -> None:
 
 def _by_text(found: Match, seen: Seen, digest: Callable[[Known], str | None]) -> None:
     """Equal texts in order, then those that occur once on either side: they have moved."""
+    if len(found.old_of) == len(found.new):
+        return
     olds: list[object] = []
     for u, known in enumerate(found.base):
         j = found.new_of.get(u)
@@ -112,6 +114,8 @@ def _prefer_seen(
     for u, known in enumerate(found.base):
         if known.seen and known.now and u not in matched:
             spare.setdefault(olds[u], []).append(u)
+    if not spare:
+        return list(chain)
     better: list[tuple[int, int]] = []
     for n, (u, j) in enumerate(chain):
         low = better[-1][0] if better else -1
@@ -133,6 +137,8 @@ def _believable(found: Match, pairs: Sequence[tuple[int, int]]) -> list[tuple[in
     block that was seen, or a neighbour that matches as well, it is.
     """
     base = found.base
+    if all(base[u].seen for u, _ in pairs):
+        return list(pairs)
     end = sum(not known.trailing for known in base)
     agreed = {*found.new_of.items(), (-1, -1), (end, len(found.new))}
     for u, j in pairs:

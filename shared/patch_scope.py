@@ -100,6 +100,36 @@ def between(present: Sequence[Present], start: int, end: int, seen: Seen) -> Sco
     return Scope(present, start, end, end, shown)
 
 
+def unequal(scope: Scope, new: Sequence[NewBlock]) -> tuple[Scope, Sequence[NewBlock]]:
+    """Without the equal ends: blocks that are as they were seen and as they were sent.
+
+    One edit in a long document then costs what the edit costs.
+    """
+    blocks, seen = scope.blocks, scope.seen
+    most = min(len(blocks), len(new), len(seen))
+    head = 0
+    while head < most and _untouched(blocks[head], new[head], seen[head]):
+        head += 1
+    tail = 0
+    while tail < most - head and _untouched(blocks[-1 - tail], new[-1 - tail], seen[-1 - tail]):
+        tail += 1
+    end = scope.end - tail
+    trailing = scope.trailing if not tail else end
+    middle = seen[head : len(seen) - tail]
+    narrow = Scope(scope.present, scope.start + head, end, trailing, middle)
+    return narrow, new[head : len(new) - tail]
+
+
+def _untouched(block: Present, new: NewBlock, seen: SeenBlock) -> bool:
+    return (
+        block.digest == new.digest
+        and block.block_id == seen.block_id
+        and same(block.digest, seen.digest)
+        and not seen.others
+        and (new.block.anchor is None or new.block.anchor == block.anchor)
+    )
+
+
 def trimmed(new: Sequence[NewBlock]) -> list[NewBlock]:
     """Without the empty paragraphs at the end."""
     kept = list(new)
