@@ -128,6 +128,23 @@ class Server:
         assert answer.status_code == 200, answer.text
         return answer.text
 
+    def create_token(self, name: str, scope: str = "write", *, agent: bool = True) -> str:
+        order = {"name": name, "scope": scope, "agent": agent}
+        made = self.request("POST", "/api/tokens", json=order)
+        assert made.status_code == 201, made.text
+        token: str = made.json()["token"]
+        return token
+
+    @property
+    def collab(self) -> str:
+        """Where editors connect, without the document."""
+        return self.url.replace("http", "ws", 1) + "/collab"
+
+    @property
+    def mcp(self) -> str:
+        """Where agents connect."""
+        return self.url + "/mcp"
+
     def temp_folder(self) -> Path:
         """The private folder of its cluster."""
         (gateway, *_) = self.gateways()

@@ -2,7 +2,8 @@
 //
 //   node editor.mjs --url ws://127.0.0.1:8000/collab --doc ID --token T [--client y-websocket-2]
 //
-// One JSON object a line. In: {id, do: "text" | "insert" | "type" | "delete" | "state" | "who" | "quit", …}.
+// One JSON object a line. In: {id, do: an act, …}; the acts stand below. `run` takes the body of a
+// function, for what only one test does.
 // Out: {event: "status" | "synced" | "change" | "awareness" | "closed", …} and {id, …answer}.
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
@@ -63,6 +64,8 @@ const acts = {
   delete: ({ block }) => { root.delete(block, 1); return {} },
   disconnect: () => { provider.disconnect(); return {} },
   connect: () => { provider.connect(); return {} },
+  run: ({ code }) => ({ result: new Function('Y', 'doc', 'root', 'provider', 'paragraph', code)(
+    Y, doc, root, provider, paragraph) ?? null }),
   quit: () => { provider.destroy(); say({ event: 'bye' }); process.exit(0) }
 }
 

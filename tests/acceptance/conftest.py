@@ -1,0 +1,43 @@
+"""One server for all acceptance tests that do not need one of their own, and who talks to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.acceptance.editors import CLIENTS, Editor
+from tests.acceptance.server import Server
+
+OpenEditor = Callable[..., Editor]
+"""`(doc, client="y-websocket", token=the owner's, synced=True)`: see the fixture `editor`."""
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """`docactor serve` with two gateways. A test that ends it, or fills it, starts its own."""
+    with Server(tmp_path_factory.mktemp("server") / "data", "--workers", "2") as running:
+        yield running
+
+
+@pytest.fixture
+def editor(server: Server) -> Iterator[OpenEditor]:
+    """Opens editors, which end with the test. Those of `synced=False` are not waited for."""
+    with ExitStack() as stack:
+
+        def open_editor(
+            doc: str, client: str = CLIENTS[0], token: str | None = None, *, synced: bool = True
+        ) -> Editor:
+            editor = Editor(server.collab, doc, server.token if token is None else token, client)
+            stack.callback(editor.kill)
+            return editor.wait_synced() if synced else editor
+
+        yield open_editor
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> str:
+    """Each version of y-websocket that people use."""
+    name: str = request.param
+    return name
