@@ -305,12 +305,12 @@ class Router:
             async with lock:
                 link = self._links.get(doc_id)
                 if link is None:
-                    link = await DocumentLink.connect(
-                        place.route,
-                        self._gateway_id,
-                        node_id=self._road.node_id,
-                        on_loss=self._lost,
-                    )
+                    link = DocumentLink(self._gateway_id, self._road.node_id, self._lost)
+                    try:
+                        await link.attach(place.route)
+                    except BaseException:
+                        link.close()  # who gave up may have done so when it was connected already
+                        raise
                     self._links[doc_id] = link
                 return link
         finally:
