@@ -9,8 +9,8 @@ import msgspec
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
-from shared.errors import UnsupportedMarkup
-from shared.limits import MAX_DEPTH
+from shared.errors import TooLarge, UnsupportedMarkup
+from shared.limits import MAX_BLOCKS, MAX_DEPTH
 from shared.markdown.build_inline import InlineBuilder, build_inline, plain_alt
 from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, canon, read_placeholder
 from shared.markdown.html_reader import read_table
@@ -20,7 +20,7 @@ from shared.tree import NO_HINTS, Attrs, Block, Fidelity, Hints, Node, Text
 EMPTY_TEXT: Final = "&nbsp;"
 LIST_BREAK: Final = "<!-- -->"
 NO_HEADER: Final = "<!-- no header -->"
-_BLANK: Final = frozenset(" \t")
+_TABLE_DEPTH: Final = 3  # row, cell, paragraph
 _ALIGN: Final = re.compile("text-align:(.*)")
 
 
@@ -53,10 +53,21 @@ class BlockBuilder:
         self._done = 0  # top-level blocks finished
 
     def blocks(self) -> list[Block]:
-        """The top-level blocks."""
+        """The top-level blocks.
+
+        Raises:
+            TooLarge: More than `MAX_BLOCKS`.
+            UnsupportedMarkup: Nested deeper than `MAX_DEPTH`.
+        """
+        found = self._children("")
+        if len(found) > MAX_BLOCKS:
+            raise TooLarge(
+                f"markdown: {len(found):,} blocks, at most {MAX_BLOCKS:,};"
+                f" the first too many is in line {found[MAX_BLOCKS].start + 1:,}.",
+                limit=MAX_BLOCKS,
+            )
         return [
-            Block(built.node, built.hints, self._source(built), built.anchor)
-            for built in self._children("")
+            Block(built.node, built.hints, self._source(built), built.anchor) for built in found
         ]
 
     def _source(self, built: Built) -> str:
@@ -75,10 +86,7 @@ class BlockBuilder:
             if token.type == end:
                 self._at += 1
                 break
-            if self._depth > MAX_DEPTH:
-                raise UnsupportedMarkup(
-                    f"markdown: nested deeper than {MAX_DEPTH} levels in line {_start(token) + 1}."
-                )
+            self._check_depth(token)
             if token.type == "anchor":
                 anchor = token.content
                 self._at += 1
@@ -91,6 +99,13 @@ class BlockBuilder:
                 self._done = len(built)
         self._depth -= 1
         return built
+
+    def _check_depth(self, token: Token) -> None:
+        inside = _TABLE_DEPTH if token.type == "table_open" else 0
+        if self._depth + inside > MAX_DEPTH:
+            raise UnsupportedMarkup(
+                f"markdown: nested deeper than {MAX_DEPTH} levels in line {_start(token) + 1:,}."
+            )
 
     def _nested(self, end: str) -> tuple[Node, ...]:
         return tuple(built.node for built in self._children(end))

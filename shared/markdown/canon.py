@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
+from urllib.parse import unquote
 
-from shared.editor_shape import from_placeholder, mark_name, placeholder
+from shared.editor_shape import from_placeholder, mark_name, opaque
 from shared.tree import Attrs, Node, Text
 
 Inline = tuple[Node | Text, ...]
@@ -42,6 +43,7 @@ WHITE: Final = "\t\n\v\f\r \u00a0\u1680\u202f\u205f\u3000" + "".join(
     chr(code) for code in range(0x2000, 0x200B)
 )
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_UNSAFE_NAME: Final = re.compile(r"[^\w.:-]", re.ASCII)  # what could end a comment or a word
 _NEWLINE: Final = re.compile("\r\n?|\n")
 _ALIGNMENTS: Final = frozenset({"left", "center", "right"})
 
@@ -75,7 +77,7 @@ def _code(node: Node) -> str:
 
 
 def _stand_in(node: Node) -> str:
-    return "\n" if node.type == "hardBreak" else CARRIER + placeholder(node)
+    return "\n" if node.type == "hardBreak" else CARRIER + placeholder_text(canon(node))
 
 
 def _attributes(node: Node) -> Attrs:
@@ -121,8 +123,8 @@ def _image(attrs: Attrs) -> Iterator[tuple[str, Any]]:
 
 
 def _opaque(attrs: Attrs) -> Iterator[tuple[str, Any]]:
-    yield "tag", str(attrs.get("tag", ""))
-    yield "ref", str(attrs.get("ref", ""))
+    yield "tag", clean(str(attrs.get("tag") or "unknown"))
+    yield "ref", clean(str(attrs.get("ref") or ""))
 
 
 def _strings(attrs: Attrs, *names: str) -> Iterator[tuple[str, Any]]:
@@ -245,6 +247,17 @@ def _split(item: Node | Text, mark: str, *, left: bool, right: bool) -> list[Nod
     return [_without(before, mark), Text(text[start:end], item.marks), _without(after, mark)]
 
 
+def placeholder_text(node: Node) -> str:
+    """`<!-- opaque:<type> <id> -->`, whatever characters an editor named the type with."""
+    tag, ref = (_UNSAFE_NAME.sub(_percent, node.attrs.get(key, "")) for key in ("tag", "ref"))
+    return f"<!-- opaque:{tag} {ref} -->"
+
+
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02x}" for byte in match[0].encode())
+
+
 def read_placeholder(text: str) -> Node | None:
     """The opaque node a comment stands for; None for every other comment."""
-    return from_placeholder(text) if not text.startswith(CARRIER) else None
+    node = None if text.startswith(CARRIER) else from_placeholder(text)
+    return node and opaque(unquote(node.attrs["tag"]), unquote(node.attrs["ref"]))

@@ -57,8 +57,8 @@ class Caution(msgspec.Struct):
     """What the textblock holds that gives a character a meaning.
 
     Attributes:
-        links: Whether links are written in it, or text looks like one.
-        html: Whether a `>` follows somewhere that could close a tag.
+        links: Whether links are written in it, or its text looks like one.
+        html: Whether it holds a `>` that could close a tag.
     """
 
     star: bool
@@ -67,6 +67,11 @@ class Caution(msgspec.Struct):
     tick: bool
     links: bool
     html: bool
+
+
+EVERYTHING: Final = Caution(
+    star=True, underscore=True, tilde=True, tick=True, links=True, html=True
+)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -103,12 +108,15 @@ def verbatim_end(text: str, start: int) -> int:
     if match := FOOTNOTE_REFERENCE.match(text, start):
         return match.end()
     if _INLINE_MARKUP.match(text, start):
-        return _markup_end(text[start:], start)
+        return _markup_end(text, start)
     return -1
 
 
-def _markup_end(source: str, start: int) -> int:
-    """An image or an empty link, as the parser itself delimits it."""
+def _markup_end(text: str, start: int) -> int:
+    """An image or an empty link, as the parser itself delimits it; none reaches past the next."""
+    source = text[start:].partition(CARRIER)[0]
+    if ")" not in source:
+        return -1
     state = StateInline(source, MARKDOWN, {}, [])
     try:
         MARKDOWN.inline.skipToken(state)

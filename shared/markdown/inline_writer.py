@@ -17,6 +17,7 @@ from shared.markdown.build_inline import NOTHING, TAG_MARKS
 from shared.markdown.canon import CARRIER, Inline
 from shared.markdown.destination import link_tail
 from shared.markdown.escape import (
+    EVERYTHING,
     Run,
     caution,
     escape,
@@ -68,8 +69,8 @@ class InlineWriter:
     def ways(self) -> Iterable[Callable[[], str]]:
         """Ways that read back as the same content nearly always; `inert` is for the rest."""
         if not self._all:
-            return (self.plain,)
-        return (self.plain, self.apart, self.tagged)
+            return (self.plain, self.careful)
+        return (self.plain, self.apart, self.tagged, self.careful)
 
     def plain(self) -> str:
         """Delimiters everywhere but where one alone could not open or close."""
@@ -85,6 +86,10 @@ class InlineWriter:
     def tagged(self) -> str:
         """Tags for every span."""
         return self._finish(self._parts(self._escaped), self._all)
+
+    def careful(self) -> str:
+        """Tags for every span, and every sign escaped that can ever mean something."""
+        return self._finish(self._parts(self._guarded), self._all)
 
     def inert(self) -> str:
         """Tags for every span, and no character of the text that could mean anything."""
@@ -117,6 +122,10 @@ class InlineWriter:
                 done = end
             mark = item.text.find(CARRIER, max(mark + 1, end))
         return "".join((*parts, escape(item.text[done:], self._care, run)))
+
+    def _guarded(self, item: Text, at: int) -> str:
+        run = Run(linked="link" in item.marks, last=at == self._last)
+        return escape(item.text, EVERYTHING, run)
 
     def _finish(self, parts: list[Part], tagged: set[int]) -> str:
         text = "".join(self._spelled(parts, tagged))

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from shared.errors import TooLarge, UnsupportedMarkup
-from shared.limits import MAX_BLOCKS, MAX_MARKDOWN_CHARS
+from shared.limits import MAX_MARKDOWN_CHARS
 from shared.markdown.build import BlockBuilder
 from shared.markdown.parser import block_tokens
 from shared.tree import Block, Fidelity
@@ -47,16 +47,7 @@ def parse(text: str) -> Parsed:
     text = _LINE_END.sub("\n", text.removeprefix(_BYTE_ORDER_MARK))
     if match := _FORBIDDEN.search(text):
         raise UnsupportedMarkup(_forbidden(text, match.start()))
-    parsed = parse_lines(text)
-    if len(parsed.blocks) > MAX_BLOCKS:
-        start = text.find(parsed.blocks[MAX_BLOCKS].source)
-        line = text.count("\n", 0, start) + 1
-        raise TooLarge(
-            f"markdown: {len(parsed.blocks):,} blocks, at most {MAX_BLOCKS:,};"
-            f" the first too many is in line {line}.",
-            limit=MAX_BLOCKS,
-        )
-    return parsed
+    return parse_lines(text)
 
 
 def _forbidden(text: str, at: int) -> str:
@@ -67,9 +58,10 @@ def _forbidden(text: str, at: int) -> str:
 
 
 def parse_lines(text: str) -> Parsed:
-    """`parse` of a text whose only line ends are newlines, without the limits on size.
+    """`parse` of a text known to be short and clean, whose only line ends are newlines.
 
     Raises:
+        TooLarge: More than `MAX_BLOCKS` blocks.
         UnsupportedMarkup: Nested too deep.
     """
     try:

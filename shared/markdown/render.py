@@ -9,7 +9,7 @@ import msgspec
 
 from shared.errors import UnsupportedMarkup
 from shared.markdown.build import LIST_BREAK
-from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon
+from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon, placeholder_text
 from shared.markdown.destination import info_string, link_tail
 from shared.markdown.fidelity import unshown
 from shared.markdown.inline_writer import Place
@@ -29,7 +29,6 @@ from shared.tree import NO_HINTS, Hints, Node, Text
 _TICKS: Final = re.compile("`{3,}")
 _RULE_LIKE: Final = re.compile(r"(?:-[ \t]*){3,}\Z")
 _DEFINITION: Final = re.compile(r" {0,3}\[(?!\^)(?:[^\\\[\]]|\\.)*\]:", re.DOTALL)
-_NAME: Final = re.compile(r"[^\w.:-]", re.ASCII)
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -86,16 +85,6 @@ def block_lines(node: Node, *, top: bool = False) -> list[str]:
     if kind == "horizontalRule":
         return ["---"]
     return [placeholder_text(node)]
-
-
-def placeholder_text(node: Node) -> str:
-    """`<!-- opaque:<type> <id> -->`, whatever characters an editor named the type with."""
-    tag, ref = (_NAME.sub(_percent, str(node.attrs.get(key, ""))) for key in ("tag", "ref"))
-    return f"<!-- opaque:{tag} {ref} -->"
-
-
-def _percent(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02x}" for byte in match[0].encode())
 
 
 def image_text(node: Node) -> str:

@@ -53,9 +53,15 @@ def is_blank(node: Node) -> bool:
 def plain_text(node: Node) -> str:
     """The characters of a block without marks: a break is a newline, textblocks stand on lines."""
     if node.type in TEXTBLOCKS:
-        return "".join(item.text if isinstance(item, Text) else "\n" for item in node.content)
+        return "".join(_characters(item) for item in node.content)
     children = [child for child in node.content if isinstance(child, Node)]
     return "\n".join(plain_text(child) for child in children if child.type not in _LEAVES)
+
+
+def _characters(item: Node | Text) -> str:
+    if isinstance(item, Text):
+        return item.text
+    return "\n" if item.type == "hardBreak" else ""
 
 
 def fingerprint(node: Node, hints: Hints = NO_HINTS) -> str:
