@@ -13,6 +13,7 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from shared.ids import BlockRef
+from shared.limits import MAX_DIFF_INLINE
 from shared.patch_known import Known, Match
 from shared.patch_match import match
 from shared.patch_place import moved, operations
@@ -87,6 +88,15 @@ def plan_patch(
     deleted = [now for u in edits.delete if (now := base[u].now)]
     check_large_delete(deleted, blocks, options)
     return planned(found, seen, scope, edits, added=added, pinned=pinned)
+
+
+def is_large(present: Sequence[Present], new: Sequence[NewBlock]) -> bool:
+    """Whether planning takes so long that it belongs in a thread: more than 4,000 unequal blocks.
+
+    A plan made in a thread is for the document it was given; when that changed, plan again.
+    """
+    there, sent = {block.digest for block in present}, {block.digest for block in new}
+    return max(len(there - sent), len(sent - there)) > MAX_DIFF_INLINE
 
 
 def rebased(found: Match, seen: Seen, scope: Scope, merger: Merger | None) -> Edits:

@@ -162,7 +162,7 @@ class Rebase:
         gone = self._gone.get(new.digest)
         if doubtful is not None:
             self._dispute(doubtful, new.text, "not_seen", INSIST_READ)
-        elif gone is not None and not self._seen.based and len(new.text) >= DISTINCT_CHARS:
+        elif gone is not None and len(new.text) >= DISTINCT_CHARS:
             anchor = f"{gone}-{new.digest[:HASH_LENGTH]}"
             self._edits.conflicts.append(
                 Conflict(anchor, new.text, None, "older_text", INSIST_INSERT)
@@ -183,8 +183,10 @@ class Rebase:
 
 
 def _gone_texts(seen: Seen, present: Container[str]) -> dict[str, str]:
-    """Digests this principal was shown of blocks that are gone."""
+    """Digests this principal was shown of blocks that are gone; of no account with a base."""
     gone: dict[str, str] = {}
+    if seen.based:
+        return gone
     for digests in (seen.older, seen.known):
         for block_id, shown in digests.items():
             if block_id not in present:

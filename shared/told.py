@@ -42,7 +42,8 @@ class ToldTexts:
 
     def find(self, block_id: str, digest: str) -> str | None:
         """The text of that digest, or whose digest begins so."""
-        for known, text in self._texts.get(block_id, {}).items():
+        # A large patch is planned in a thread while others are told more: hence the copy.
+        for known, text in list(self._texts.get(block_id, {}).items()):
             if same(known, digest):
                 return text
         return None

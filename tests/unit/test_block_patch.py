@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.block_patch import plan_patch
+from shared.block_patch import is_large, plan_patch
 from shared.errors import (
     EmptyPatch,
     StaleBlock,
@@ -275,3 +275,12 @@ def test_who_wants_all_or_nothing_gets_every_conflict_and_no_merge() -> None:
     (conflict,) = refusal.value.data["conflicts"]
     assert conflict["theirs"] == LONG.replace("two", "2")
     assert conflict["anchor"] == anchor_of(THEIRS, block_id("b"))
+
+
+def test_only_a_rewriting_of_thousands_of_blocks_is_large() -> None:
+    now = present(doc(*(f"paragraph number {n}" for n in range(5_000))))
+    moved = [sent(block.text)[0] for block in reversed(now)]
+    assert not is_large(now, moved)
+    assert not is_large(now, moved[:2_000])
+    assert is_large(now, sent("one"))
+    assert is_large(now[:10], [sent(f"new paragraph {n}")[0] for n in range(4_500)])
