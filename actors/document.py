@@ -43,6 +43,7 @@ from shared.limits import (
     PROBE_S,
     RETENTION_DAYS,
     VIEWS_STORE_MS,
+    WARM_BLOCKS,
 )
 from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
 from shared.protocol import (
@@ -140,8 +141,8 @@ class Document:
         document = cls(opener, clock, choose)
         effects = await document._load(seed, caller or SERVER)
         document._loop = asyncio.create_task(document._commit_loop())
-        if effects is not None:
-            document._committer.add(effects)
+        for one in effects:
+            document._committer.add(one)
         await document._committer.settled()
         return document
 
@@ -256,7 +257,8 @@ class Document:
         except DocumentBrokenError as error:
             self._drop()
             return Applied("refused", reason=str(error))
-        self._gather(live, applied.effects)
+        for effects in applied.effects:
+            self._gather(live, effects)
         return applied
 
     def after_commit(self, release: Release) -> None:
@@ -299,7 +301,8 @@ class Document:
             except DocumentBrokenError as error:
                 self._drop()
                 raise StorageUnavailable("The write failed and nothing of it is kept.") from error
-            self._gather(live, written.effects)
+            if written.effects is not None:
+                self._gather(live, written.effects)
             if written.effects is not None and slot is not None:
                 self._committer.add_answer(slot.answer(written.result, now))
             await self._committer.settled()
@@ -310,9 +313,7 @@ class Document:
         await self._when_ready()
         return await self._once.run(slot, self._store, write)
 
-    def _gather(self, live: LiveDocument, effects: Effects | None) -> None:
-        if effects is None:
-            return
+    def _gather(self, live: LiveDocument, effects: Effects) -> None:
         self._committer.add(effects)
         if live.at >= self._views_due:
             self._committer.add_views(live.views.save())
@@ -372,7 +373,7 @@ class Document:
             return ShuttingDown("The document is being closed.")
         return StorageUnavailable("The document is being loaded again.")
 
-    async def _load(self, seed: tuple[Block, ...] | None, caller: Caller) -> Effects | None:
+    async def _load(self, seed: tuple[Block, ...] | None, caller: Caller) -> tuple[Effects, ...]:
         self._store = await self._opener()
         try:
             loaded = await self._store.load()
@@ -385,11 +386,19 @@ class Document:
             self._committer.subscribe(listener)
         self._live = live
         self._ready.set()
+        self._spawn(self._warm(live))
         return effects
+
+    async def _warm(self, live: LiveDocument) -> None:
+        """Reads the blocks' words in slices behind the first answers; ids settle on them."""
+        for _ in range(0, len(live.index) + WARM_BLOCKS, WARM_BLOCKS):
+            if self._live is not live or live.index.warm(WARM_BLOCKS):
+                return
+            await asyncio.sleep(0)  # others get their turn
 
     def _build(
         self, loaded: Loaded, seed: tuple[Block, ...] | None, caller: Caller
-    ) -> tuple[LiveDocument, Effects | None]:
+    ) -> tuple[LiveDocument, tuple[Effects, ...]]:
         def mint() -> str:
             return mint_block_id(self._choose, ())  # whoever takes it makes sure it is new
 
@@ -445,8 +454,8 @@ class Document:
             await self._until_writable()
             self._degraded = False
             self._resync()  # what was typed meanwhile comes by the editors' own step 2
-        if effects is not None:
-            self._committer.add(effects)
+        for one in effects:
+            self._committer.add(one)
 
     async def _until_writable(self) -> None:
         while True:

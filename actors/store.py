@@ -10,9 +10,11 @@ the only thing in its process that may open its file, even to copy it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -20,7 +22,10 @@ import aiosqlite
 import anyio
 import msgspec
 
-from actors.migrations import SCHEMA_VERSION, NewerSchemaError, migrate
+from actors.copying import copy_database, copy_file, is_damage, make_folder, sync_folder
+from actors.examine import examine
+from actors.file_content import copy_in_memory
+from actors.migrations import DOCUMENT, NewerSchemaError, NoSchemaError
 from actors.sql import SCHEMA, load_queries, section, statements
 from actors.stored import (
     Batch,
@@ -31,13 +36,16 @@ from actors.stored import (
     checkpoints_to_keep,
     checksum,
 )
+from actors.wal import damaged_wal_of, lost_commits, wal_of
 from shared.block_changes import Row
-from shared.errors import DocumentCorrupt, StorageUnavailable
+from shared.checkup import Checkup, Copied
+from shared.errors import DocactorError, DocumentCorrupt, StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS
 from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
 
 Q: Final = load_queries("queries_document.sql")
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 _PRAGMAS: Final = """
 PRAGMA locking_mode = EXCLUSIVE;
@@ -72,19 +80,20 @@ class SqliteStore:
         """The file of an existing document.
 
         Raises:
-            StorageUnavailable: It is missing, locked, unreadable, or of a newer schema.
+            StorageUnavailable: It is missing, locked, out of reach, or of a newer schema.
+            DocumentCorrupt: It is cut off or damaged, or commits of its log are lost.
             StaleEpochError: It was opened under a higher epoch than this.
         """
         if not await anyio.Path(path).exists():
             raise StorageUnavailable("The document's file is missing.")
-        return await cls._open(path, epoch, lambda db: _claim(db, epoch))
+        return await cls._open(path, epoch, lambda db: _claim(db, path, epoch))
 
     @classmethod
     async def create(cls, path: Path, new: NewFile) -> SqliteStore:
         """A new document's file. A half-made one without history is taken over; see `open`."""
-        await anyio.to_thread.run_sync(_make_folder, path.parent)
+        await anyio.to_thread.run_sync(make_folder, path.parent)
         store = await cls._open(path, new.epoch, lambda db: _initialise(db, new))
-        await anyio.to_thread.run_sync(_sync_folder, path.parent)
+        await anyio.to_thread.run_sync(sync_folder, path.parent)
         return store
 
     @classmethod
@@ -98,27 +107,25 @@ class SqliteStore:
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await connection.close()
-            if isinstance(error, NewerSchemaError):
-                raise StorageUnavailable(
-                    f"The document's file has schema {error.args[0]}; this server knows "
-                    f"{SCHEMA_VERSION}.",
-                    retryable=False,
-                ) from error
-            if isinstance(error, sqlite3.Error):
-                raise StorageUnavailable(
-                    f"The document's file cannot be opened: {error}."
-                ) from error
+            refused = _refusal(error)
+            if refused is not None:
+                raise refused from error
             raise
         return store
 
     async def load(self) -> Loaded:
         try:
             return await self._run(_load)
-        except sqlite3.DatabaseError as error:
+        except sqlite3.OperationalError as error:
+            # Out of reach is not damaged: whoever comes later may read it.
+            raise StorageUnavailable(f"The document's file cannot be read: {error}.") from error
+        except (sqlite3.DatabaseError, KeyError) as error:
             raise DocumentCorrupt("The document's file cannot be read.") from error
 
     async def commit(self, batch: Batch) -> None:
-        await self._run(lambda db: self._guarded(db, lambda db: _write(db, batch)))
+        # Not shielded, which costs a task: only the commit loop calls this, and whoever cancels
+        # that loop opens the file again.
+        await self._hop(lambda db: self._guarded(db, lambda db: _write(db, batch)))
 
     async def probe(self) -> None:
         await self._run(lambda db: self._guarded(db, _touch))
@@ -132,6 +139,16 @@ class SqliteStore:
 
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
         return await self._run(lambda db: _updates_after(db, seq))
+
+    async def back_up(self, target: Path) -> Copied:
+        return await self._run(lambda db: copy_database(db, target))
+
+    async def check(self, doc_id: str) -> Checkup:
+        try:
+            copy = await self._run(copy_in_memory)
+        except sqlite3.Error as error:
+            raise DocumentCorrupt(f"The document's file cannot be read: {error}.") from error
+        return await asyncio.to_thread(examine, copy, doc_id)
 
     def _guarded(self, db: sqlite3.Connection, write: Callable[[sqlite3.Connection], None]) -> None:
         """One transaction, unless this process has lost the document.
@@ -154,12 +171,14 @@ class SqliteStore:
             await self._connection.close()
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        # aiosqlite has no public way to run several statements in one hop to its thread. Shielded:
-        # a cancelled call may still land, and nobody would know.
+        # Shielded: a cancelled call may still land, and nobody would know.
+        return await _to_the_end(asyncio.ensure_future(self._hop(work)))
+
+    def _hop(self, work: Callable[[sqlite3.Connection], T]) -> Awaitable[T]:
+        # aiosqlite has no public way to run several statements in one hop to its thread.
         connection = self._connection
         execute: Callable[[Callable[[], T]], Awaitable[T]] = connection._execute  # noqa: SLF001
-        waiting = asyncio.ensure_future(execute(lambda: work(connection._conn)))  # noqa: SLF001
-        return await _to_the_end(waiting)
+        return execute(lambda: work(connection._conn))  # noqa: SLF001
 
 
 async def _to_the_end(waiting: asyncio.Future[T]) -> T:
@@ -177,7 +196,7 @@ def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
     if db.execute("PRAGMA user_version").fetchone()[0] == 0:
         for statement in statements(section(SCHEMA, "document")):
             db.execute(statement)
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        db.execute(f"PRAGMA user_version = {DOCUMENT.version}")
     elif db.execute(Q["first_update"]).fetchone()[0] is not None:
         db.execute("ROLLBACK")
         raise StorageUnavailable("A document with history is never seeded again.")
@@ -189,10 +208,24 @@ def _initialise(db: sqlite3.Connection, new: NewFile) -> None:
     db.execute("COMMIT")
 
 
-def _claim(db: sqlite3.Connection, epoch: int) -> None:
+def _refusal(error: BaseException) -> DocactorError | None:
+    """What is told of a file that cannot be opened; None: not a fault of the file."""
+    if isinstance(error, NewerSchemaError):
+        text = f"has schema {error.args[0]}; this server knows {DOCUMENT.version}"
+        return StorageUnavailable(f"The document's file {text}.", retryable=False)
+    if isinstance(error, NoSchemaError):
+        return DocumentCorrupt("The document's file is empty.")
+    if isinstance(error, sqlite3.Error) and is_damage(error):
+        return DocumentCorrupt(f"The document's file cannot be read: {error}.")
+    if isinstance(error, sqlite3.Error):
+        return StorageUnavailable(f"The document's file cannot be opened: {error}.")
+    return None
+
+
+def _claim(db: sqlite3.Connection, path: Path, epoch: int) -> None:
     db.executescript(_PRAGMAS)
-    _settle_log(db)
-    migrate(db)
+    _settle_log(db, path)
+    DOCUMENT.migrate(db)
     stored = dict(db.execute(Q["get_meta"]).fetchall()).get("epoch", 0)
     if stored > epoch:
         raise StaleEpochError(stored)
@@ -202,13 +235,32 @@ def _claim(db: sqlite3.Connection, epoch: int) -> None:
         db.execute("COMMIT")
 
 
-def _settle_log(db: sqlite3.Connection) -> None:
-    """Writes again and syncs what a failed fsync may have left in the page cache only."""
+def _settle_log(db: sqlite3.Connection, path: Path) -> None:
+    """Writes again and syncs what a failed fsync may have left in the page cache only.
+
+    Raises DocumentCorrupt when the log holds commits that SQLite does not see.
+    """
+    kept = damaged_wal_of(path)
+    if kept.exists():
+        raise DocumentCorrupt(f"Commits are lost; their log is kept in {kept.name}.")
     try:
+        _find_lost_commits(db, path)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
             raise  # a full disk may still be read
+
+
+def _find_lost_commits(db: sqlite3.Connection, path: Path) -> None:
+    with suppress(FileNotFoundError):
+        frames = wal_of(path).read_bytes()  # the log carries no locks that closing it would drop
+        _, seen, _ = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        lost = lost_commits(frames, seen)
+        if lost:
+            # Closing the connection removes the log: what it held is kept, and says why.
+            copy_file(wal_of(path), damaged_wal_of(path))
+            log.error("%s: %d commits behind a damaged place of the log", path.name, lost)
+            raise DocumentCorrupt(f"The log is damaged: at least {lost} commits cannot be read.")
 
 
 def _load(db: sqlite3.Connection) -> Loaded:
@@ -360,22 +412,3 @@ def _told_epoch(path: Path) -> int:
         return int(path.with_suffix(".epoch").read_bytes())
     except FileNotFoundError:
         return 0
-
-
-def _make_folder(folder: Path) -> None:
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True)
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """SQLite syncs its files, not the folders that name them."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

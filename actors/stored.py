@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from shared.block_changes import Row
+from shared.checkup import Checkup, Copied
 from shared.limits import DAY_MS, MAX_BATCH_BYTES, MAX_BATCH_UPDATES
 from shared.stored import Checkpoint, Effects, Loaded, StoredAnswer, StoredUpdate
 
@@ -41,7 +43,8 @@ class Batch(msgspec.Struct):
     def add(self, effects: Effects) -> None:
         self.updates.append(effects.update)
         self.size += len(effects.update.data) + len(effects.update.splice)
-        self.principals[effects.update.principal] = effects.name
+        if effects.name is not None:
+            self.principals[effects.update.principal] = effects.name
         for seq in effects.superseded:
             # A row of this very batch was never stored: it just goes.
             if self.rows.pop(seq, None) is None:
@@ -73,7 +76,12 @@ class DocumentStore(Protocol):
     """Where one document is kept. One owner, one batch at a time."""
 
     async def load(self) -> Loaded:
-        """Raises DocumentCorrupt when a checksum does not fit or the log has a gap."""
+        """All that is needed to bring the document back.
+
+        Raises:
+            DocumentCorrupt: A checksum does not fit, the log has a gap, or the file is damaged.
+            StorageUnavailable: It cannot be read now.
+        """
 
     async def commit(self, batch: Batch) -> None:
         """All of it in one transaction, on disk when this returns.
@@ -99,6 +107,17 @@ class DocumentStore(Protocol):
 
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
         """The log after `seq`; None when part of that is no longer kept."""
+
+    async def back_up(self, target: Path) -> Copied:
+        """A copy of what is stored, of one instant, in a file of its own.
+
+        Raises:
+            DocumentCorrupt: It cannot be read whole.
+            StorageUnavailable: The copy cannot be written.
+        """
+
+    async def check(self, doc_id: str) -> Checkup:
+        """Whether everything stored is sound; `doc_id` is whose it must be."""
 
     async def close(self) -> None:
         """Frees the file. Idempotent."""

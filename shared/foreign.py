@@ -7,12 +7,20 @@ the first one without an error: the document looks empty, and what is written ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from pycrdt import XmlElement, XmlFragment
 
 from shared.block_build import insert
-from shared.raw_xml import RawElement, RawText, byte_length, raw_transaction, root_as_text
+from shared.raw_xml import (
+    RawElement,
+    RawText,
+    byte_length,
+    raw_transaction,
+    root_as_array,
+    root_as_text,
+)
 from shared.tree import Node, Text
 
 
@@ -62,7 +70,10 @@ def remove_foreign(
     name: str = "default",
     block_id: str | None = None,
 ) -> XmlElement | None:
-    """Take out what `foreign_children` found; keep its text as one paragraph at the first place.
+    """Take out all that is no block; keep the text `foreign` has as one paragraph at its place.
+
+    `foreign` is what `foreign_children` found, which is what a client put there as a text or map;
+    values of an array are seen by neither and go as well.
 
     Returns:
         The paragraph, or None when there was no text.
@@ -71,6 +82,10 @@ def remove_foreign(
     root = root_as_text(fragment, name)
     for item in reversed(foreign):
         root.remove_range(txn, item.at, item.length)
+    values: Any = root_as_array(fragment, name)
+    for at in reversed(range(values.len(txn))):
+        if not isinstance(values.get(txn, at), RawElement | RawText):
+            values.remove_range(txn, at, 1)
     text = "".join(item.text for item in foreign)
     if not text.strip():
         return None

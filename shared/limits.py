@@ -56,11 +56,15 @@ MAX_BATCHES_WAITING: Final = 2  # while so many wait, links stop reading
 CHECKPOINT_MIN_BYTES: Final = 256 * 2**10  # of log since the last one; or 1/4 of it if more
 CHECKPOINT_MAX_UPDATES: Final = 2_000
 
+WARM_BLOCKS: Final = 200  # blocks whose words are read in one go after a load: about 1 ms
 CHECKPOINT_VERIFY_EVERY: Final = 20  # of so many checkpoints one is read back and compared
 PROBE_S: Final = 2.0  # between two attempts to write, after storage refused
 DAY_MS: Final = 24 * 3600 * 1000
 RETENTION_DAYS: Final = 30  # how far back states are kept
 SCRATCH_BYTES: Final = 64  # of an update; below it no limit can be reached that was not before
+
+MAX_PROBLEMS: Final = 50  # problems told of one document; what is broken often breaks much else
+BACKUPS_AT_ONCE: Final = 2  # documents copied or checked at a time: editing goes on meanwhile
 
 # --- wires -------------------------------------------------------------------------------------
 MAX_FRAME_BYTES: Final = 8 * 2**20  # one websocket message of an editor

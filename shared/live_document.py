@@ -18,6 +18,7 @@ from shared import blocks as yjs_blocks
 from shared.block_changes import ChangeLog, Draft
 from shared.block_index import BlockIndex, SavedIndex, Settled
 from shared.cursor import CursorCodec
+from shared.foreign import foreign_children, remove_foreign
 from shared.limits import (
     CHECKPOINT_MAX_UPDATES,
     CHECKPOINT_MIN_BYTES,
@@ -56,6 +57,9 @@ class Author(msgspec.Struct, frozen=True):
     via: Via
 
 
+REPAIR: Final = Author("server", "docactor", "repair")
+
+
 class Applied(msgspec.Struct, frozen=True):
     """What became of an update that came from outside.
 
@@ -65,7 +69,7 @@ class Applied(msgspec.Struct, frozen=True):
     """
 
     verdict: Literal["applied", "unchanged", "gap", "refused", "leftover"]
-    effects: Effects | None = None
+    effects: tuple[Effects, ...] = ()
     reason: str = ""
 
 
@@ -104,7 +108,7 @@ class LiveDocument:
         self._checkpoint_bytes = len(loaded.checkpoint.data) if loaded.checkpoint else 0
 
     @classmethod
-    def load(cls, loaded: Loaded, now: int, mint: Mint) -> tuple[LiveDocument, Effects | None]:
+    def load(cls, loaded: Loaded, now: int, mint: Mint) -> tuple[LiveDocument, tuple[Effects, ...]]:
         """The document as its log says, and what had to be mended in its index.
 
         Raises ValueError when an update does not apply.
@@ -121,13 +125,13 @@ class LiveDocument:
             [update.splice for update in loaded.updates],
         )
         live.index, settled = BlockIndex.attach(live.fragment, saved, mint, now)
-        author = Author("server", "docactor", "repair")
-        return live, live._record(author, now, settled)
+        mended = (live._record(REPAIR, now, settled), live._repair(now))
+        return live, tuple(one for one in mended if one is not None)
 
     @classmethod
     def seed(
         cls, loaded: Loaded, content: tuple[Block, ...], author: Author, now: int, mint: Mint
-    ) -> tuple[LiveDocument, Effects | None]:
+    ) -> tuple[LiveDocument, tuple[Effects, ...]]:
         """A new document holding `content`. Seeding writes no change rows."""
         live = cls(loaded, Doc(), mint)
         live.index, _ = BlockIndex.attach(live.fragment, None, mint, now)
@@ -139,7 +143,7 @@ class LiveDocument:
             return {one: block.hints for one, block in named}
 
         settled = live._transact(now, build)
-        return live, live._store(author, now, settled, ()) if content else None
+        return live, (live._store(author, now, settled, ()),) if content else ()
 
     def fresh_id(self) -> str:
         """A block id that no block of the document has."""
@@ -217,10 +221,26 @@ class LiveDocument:
         waits = leaves_over(get_update(update, self.doc.get_state()), self.clocks)
         if waits and self._captured == EMPTY_UPDATE:
             raise DocumentBrokenError("an update showed blocks that its log entry does not hold")
-        effects = self._record(author, now, self.index.settle(now))
+        told = (self._record(author, now, self.index.settle(now)), self._repair(now))
+        effects = tuple(one for one in told if one is not None)
         if waits:
             return Applied("leftover", effects)
         return Applied("applied" if effects else "unchanged", effects)
+
+    def _repair(self, now: int) -> Effects | None:
+        """Takes out children of the root that are no blocks, keeping their text.
+
+        A client that opened the root as another type left them; iterating would stop there.
+        """
+        if not self.index.foreign():
+            return None
+        name = self.fresh_id()
+
+        def take_out(fragment: XmlFragment) -> dict[str, Hints]:
+            remove_foreign(fragment, foreign_children(fragment, ROOT), ROOT, name)
+            return {}
+
+        return self.write(REPAIR, now, take_out)
 
     def _beyond_limits(self, update: bytes) -> str:
         """Why the document may not hold this update, else "".
@@ -300,12 +320,13 @@ class LiveDocument:
     ) -> Effects:
         self.update_seq += 1
         self.at = max(now, self.at)  # a clock that jumps back does not take time back
+        known = self.names.get(author.principal) == author.name
         self.names[author.principal] = author.name
         floor, depth = self.log.floor, self.depth
         for block_id in settled.touched:
             if block_id in self.index:
                 self.depth = max(self.depth, depth_of(self.index.node(block_id)))
-        appended = self.log.append(drafts, author.principal, self.at, len(self.index.ids))
+        appended = self.log.append(drafts, author.principal, self.at, len(self.index))
         data = self._captured or EMPTY_UPDATE
         self.clocks |= ends(data) if len(data) < _SMALL_UPDATE else self._all_clocks()
         self._log_bytes += len(data)
@@ -320,7 +341,7 @@ class LiveDocument:
                 splice=settled.splice,
                 change_seq=self.log.head,
             ),
-            name=author.name,
+            name=None if known else author.name,
             rows=appended.rows,
             superseded=appended.superseded,
             floor=appended.floor if appended.floor > floor else None,

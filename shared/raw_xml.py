@@ -63,6 +63,12 @@ def root_as_text(fragment: XmlFragment, name: str) -> RawShared:
     return document.get_or_insert_text(raw_transaction(fragment), name)
 
 
+def root_as_array(fragment: XmlFragment, name: str) -> RawShared:
+    """The same seen as an array: the one view in which every value can be read by its index."""
+    document = fragment.doc._doc  # noqa: SLF001 - as above
+    return document.get_or_insert_array(raw_transaction(fragment), name)
+
+
 def tag_of(raw: RawElement) -> str:
     """The element's name; another client may have left it out."""
     return raw.tag() or ""  # type: ignore[attr-defined] # the stub forgot it

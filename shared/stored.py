@@ -55,14 +55,14 @@ class Effects(msgspec.Struct, frozen=True):
     """What one transaction adds to the batch that is gathering.
 
     Attributes:
-        name: The principal's name of now, for `by`.
+        name: The principal's name, for `by`; None: as it is stored.
         superseded: Change rows that `rows` make redundant.
         floor: The change feed's new floor, when it rose.
         depth: The deepest nesting any block has had, when it rose.
     """
 
     update: StoredUpdate
-    name: str
+    name: str | None = None
     rows: tuple[Row, ...] = ()
     superseded: tuple[int, ...] = ()
     floor: int | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
-from pycrdt import XmlElement
+from pycrdt import Array, Doc, Map, Text, XmlElement
 
 from actors.stored import CommitUnknownError, FencedError, NotCommittedError
 from shared.errors import (
@@ -157,6 +158,26 @@ async def test_an_update_that_would_break_a_limit_is_refused_whole() -> None:
         assert "nested" in applied.reason
     assert bench.document.state_vector() == before
     assert await bench.markdown() == TEXT
+
+
+@pytest.mark.parametrize("kind", ["text", "array"])
+async def test_a_root_poisoned_by_another_type_is_mended_and_its_words_kept(kind: str) -> None:
+    bench = await Bench.of(TEXT)
+    cursor = bench.document.cursor()
+    other: Doc[Any] = Doc()
+    if kind == "text":
+        other.get("default", type=Text).insert(0, "stray words 🐙")
+    else:
+        other.get("default", type=Array).extend([1, "two", Map({"a": 1})])
+    assert bench.document.apply(other.get_update(), ANN).verdict == "applied"
+    await bench.type(2 if "stray" in (await bench.markdown()).splitlines()[0] else 1, "!")
+    markdown = await bench.markdown()
+    assert ("stray words 🐙" in markdown) == (kind == "text")
+    assert "First words.!" in markdown
+    told = await bench.changes(cursor)
+    assert [block.change for block in told.blocks].count("added") == (kind == "text")
+    await bench.restart()
+    assert await bench.markdown() == markdown
 
 
 async def test_a_gap_in_a_senders_history_is_not_applied_until_it_is_filled() -> None:
