@@ -54,7 +54,12 @@ class Seed(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct):
-    """An active document. `used` is the loop's time, in seconds, at which it was last busy."""
+    """An active document.
+
+    Attributes:
+        used: The loop's time, in seconds, at which it was last busy.
+        reported: What it last said of itself; title and last change are in the catalog.
+    """
 
     route: Route
     holder: Holder
@@ -316,6 +321,7 @@ class Activations:
     async def _close(self, doc_id: str, held: Held, idle_s: float | None) -> bool:
         key = held.route.key
         try:
+            await self._report(held, (await self._slots.beat(held.holder.actor)).report)
             closed = await self._slots.passivate(held.holder.actor, key, idle_s)
         except (SlotLostError, SlotSilentError) as error:
             # Not handed back: the next opening kills for certain what this leaves behind.
@@ -376,12 +382,18 @@ class Activations:
 
     async def _note(self, held: Held, beat: Beat) -> None:
         held.busy, held.used = beat.busy, _now() - beat.idle_s
-        report = beat.report
-        if report is not None and report != held.reported:
-            await self._catalog.report(report.key.doc_id, report.title, report.updated_at)
-            held.reported = report
+        await self._report(held, beat.report)
         if not beat.busy and beat.idle_s >= self._settings.idle_s:
             await self.passivate(held.route.key.doc_id, self._settings.idle_s)
+
+    async def _report(self, held: Held, report: Report | None) -> None:
+        """Title and last change go to the catalog when they are others than before."""
+        if report is None or report.key != held.route.key:
+            return
+        before, held.reported = held.reported, report
+        told = (report.title, report.updated_at)
+        if before is None or told != (before.title, before.updated_at):
+            await self._catalog.report(report.key.doc_id, *told)
 
     async def _adopt(self, actor: str) -> None:
         try:

@@ -234,6 +234,15 @@ async def test_title_and_last_change_reach_the_catalog() -> None:
         assert (await directory.describe(made.doc_id)).updated_at == slot.updated_at
 
 
+async def test_last_change_reaches_the_catalog_when_the_document_is_put_away() -> None:
+    world = World()
+    async with world.directory(beat_s=60.0) as directory:
+        made = await directory.create_document(ANN, "One")
+        world.slots.holding(made.doc_id).title = "Changed just now"
+        await directory.drain()
+        assert (await directory.describe(made.doc_id)).title == "Changed just now"
+
+
 async def test_slot_is_recycled_after_so_many_documents() -> None:
     world = World()
     async with world.directory(slot_reuses=2, warm_slots=0, beat_s=60.0) as directory:
