@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -107,11 +108,18 @@ def unequal(scope: Scope, new: Sequence[NewBlock]) -> tuple[Scope, Sequence[NewB
     """
     blocks, seen = scope.blocks, scope.seen
     most = min(len(blocks), len(new), len(seen))
+    named = Counter(_named_ids(new))
+
+    def untouched(at: int) -> bool:
+        block, sent = blocks[at], new[at]
+        lines = 0 if sent.block.anchor is None else 1
+        return named[block.block_id] == lines and _untouched(block, sent, seen[at])
+
     head = 0
-    while head < most and _untouched(blocks[head], new[head], seen[head]):
+    while head < most and untouched(head):
         head += 1
     tail = 0
-    while tail < most - head and _untouched(blocks[-1 - tail], new[-1 - tail], seen[-1 - tail]):
+    while tail < most - head and untouched(-1 - tail):
         tail += 1
     end = scope.end - tail
     trailing = scope.trailing if not tail else end
@@ -161,7 +169,8 @@ def known_blocks(
     for block_id in shown:
         order += [block_id, *behind.get(block_id, ())]
     about = {*order, *tail}
-    foreign = [i for i in _named_ids(new) if i in now and i not in about]
+    named = dict.fromkeys(_named_ids(new))
+    foreign = [i for i in named if i in now and i not in about]
     base = [
         Known(i, shown.get(i), now.get(i), inside=i in inside, trailing=i in tail) for i in order
     ]
@@ -172,7 +181,7 @@ def known_blocks(
 
 def _named_ids(new: Sequence[NewBlock]) -> list[str]:
     refs = [parse_ref(block.block.anchor) for block in new if block.block.anchor]
-    return list(dict.fromkeys(ref.block_id for ref in refs if ref))
+    return [ref.block_id for ref in refs if ref]
 
 
 def _name(

@@ -249,6 +249,14 @@ def test_of_two_blocks_with_one_anchor_the_unchanged_one_has_the_id() -> None:
     assert ops(plan) == ["insert a copy of the first block"]
 
 
+def test_a_line_elsewhere_moves_its_block_from_the_untouched_beginning() -> None:
+    now = doc(a="the same text", b="a second one", c="and the third")
+    line = f"[{anchor_of(now, block_id('a'))}] the same text"
+    result = after(now, patch(now, "the same text", "a second one", line, seen=saw(now)))
+    assert texts(result) == ["the same text", "a second one", "the same text"]
+    assert ids(result)[2] == block_id("a")
+
+
 def test_an_anchor_of_no_block_here_says_nothing() -> None:
     plan = patch(ABC, *texts(ABC), "[zzzzzzzz-123456] from elsewhere")
     assert ops(plan) == ["insert from elsewhere"]
