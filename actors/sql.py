@@ -1,6 +1,6 @@
 """SQL lives in `.sql` files, reviewed there; this reads it.
 
-`schema.sql` has sections `-- ==== name ====`; query files have statements `-- name: statement_name`.
+`schema.sql` has sections `-- ==== name ====`; query files statements `-- name: statement_name`.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def main() -> int:
     finally:
         shutil.rmtree(data, ignore_errors=True)
     for failure in failures:
-        say(f"FAILED: {failure or type(failure).__name__}")
+        say(f"FAILED: {str(failure) or type(failure).__name__}")
     return 1 if failures else 0
 
 
@@ -125,9 +125,8 @@ class Story:
         read = await scribe.read()
         bobs = (await bob.ask("text"))["text"]
         hold(len(ann.texts()) == len(bobs) == len(scribe.mirror.order), "all see the same blocks")
-        say(
-            f"step 2  ann (pycrdt Provider) and bob (Node, unmodified y-websocket): {len(bobs)} blocks"
-        )
+        say("step 2  ann (pycrdt Provider) and bob (Node, unmodified y-websocket) open it:")
+        say(f"        each has its {len(bobs)} blocks")
         say(
             f"        the agent scribe reads once over MCP: {scribe.read_chars:,} characters, "
             f"cursor {read.cursor}"

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Final, Protocol
 
-from pycrdt import Subscription, XmlElement, XmlEvent, XmlFragment, XmlText
+from pycrdt import Subscription, XmlElement, XmlFragment, XmlText
 
 from shared.block_order import PIECE, BlockOrder
 from shared.index_record import Entry
@@ -152,7 +152,7 @@ class BlockObserver:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def _on_children(self, event: XmlEvent) -> None:
+    def _on_children(self, event: Any) -> None:
         self._moved = True
         if self.astray:
             return

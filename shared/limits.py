@@ -138,7 +138,6 @@ TOKEN_UNSURE_S: Final = 1.0  # the same while it hears nothing
 NOTICE_WAIT_S: Final = 30.0  # one question for notices; below a call's deadline
 NOTICE_RETRY_S: Final = 1.0
 MAX_CACHED_TOKENS: Final = 10_000
-PARENT_WATCH_S: Final = 1.0  # how soon a gateway notices that its supervisor is gone
 READY_S: Final = 2.0  # seconds the Directory has to say that it is there
 MAX_LISTED_ANCHORS: Final = 50  # anchors in the text of a tool result; all are in its data
 PARSE_INLINE_CHARS: Final = (

@@ -63,7 +63,7 @@ def root_as_text(fragment: XmlFragment, name: str) -> RawShared:
     return document.get_or_insert_text(raw_transaction(fragment), name)
 
 
-def root_as_array(fragment: XmlFragment, name: str) -> RawShared:
+def root_as_array(fragment: XmlFragment, name: str) -> Any:
     """The same seen as an array: the one view in which every value can be read by its index."""
     document = fragment.doc._doc  # noqa: SLF001 - as above
     return document.get_or_insert_array(raw_transaction(fragment), name)

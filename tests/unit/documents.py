@@ -165,4 +165,4 @@ def anchors(read: ReadDocumentResult) -> list[str]:
 
 
 def block_id(anchor: str) -> str:
-    return anchor.split("-")[0]
+    return anchor.partition("-")[0]

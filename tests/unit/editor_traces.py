@@ -48,7 +48,8 @@ class ForeignSchemaReader(StockReader):
                 content += [Text(str(text), dict(marks or {})) for text, marks in child.diff()]
             elif isinstance(child, XmlElement):
                 content.append(self.read(child))
-        attributes = {key: value for key, value in element.attributes if key != "id"}
+        view: Any = element.attributes  # its own annotations do not let it be iterated
+        attributes = {key: value for key, value in view if key != "id"}
         names = [part.capitalize() for part in (element.tag or "").split("_")]
         name = "".join(names)
         return Node(name[:1].lower() + name[1:], attributes, tuple(content))

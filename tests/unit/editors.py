@@ -11,9 +11,24 @@ from pycrdt import Doc, UndoManager, XmlElement, XmlFragment, XmlText
 from actors.document import Document
 from shared.protocol import Caller
 
-WORDS = (
-    ["river", "stone", "日本", "📊", "cloud", "éclair", "quiet", "*", "_", "#", "table", "[x]", "north", "`code`", "&amp;", "sea"]
-)
+WORDS = [
+    "river",
+    "stone",
+    "日本",
+    "📊",
+    "cloud",
+    "éclair",
+    "quiet",
+    "*",
+    "_",
+    "#",
+    "table",
+    "[x]",
+    "north",
+    "`code`",
+    "&amp;",
+    "sea",
+]
 
 
 class Editor:

@@ -110,8 +110,8 @@ async def test_a_block_added_since_the_read_is_never_deleted() -> None:
     for based in (True, False):
         read = await bench.read()
         await bench.paragraph(1, "By a person.")
-        options = {"base": read.cursor} if based else {}
-        result = await bench.patch("A one.\n\nB two, changed.\n\nEnd.\n", **options)
+        base = read.cursor if based else None
+        result = await bench.patch("A one.\n\nB two, changed.\n\nEnd.\n", base=base)
         assert "By a person." in await bench.markdown()
         assert result.deleted == 0
         await bench.erase(1)
@@ -184,7 +184,8 @@ async def test_typing_in_the_paragraph_that_is_patched_loses_no_keystroke() -> N
         read = await bench.read()
         text_of(editor, 0).insert(0, f"{number} ")  # not yet at the server
         sent = str((await bench.read(format="markdown")).markdown)
-        sent = sent.replace("lazy", "lazy lazy") if number % 2 else sent.replace("lazy lazy", "lazy")
+        old, new = ("lazy", "lazy lazy") if number % 2 else ("lazy lazy", "lazy")
+        sent = sent.replace(old, new)
         result = await bench.patch(sent, base=read.cursor)
         editor.push()
         editor.pull()
