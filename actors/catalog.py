@@ -13,13 +13,15 @@ from typing import Final, TypeVar
 import aiosqlite
 import anyio
 
+from actors.copying import copy_database
+from actors.migrations import CATALOG, NewerSchemaError, NoSchemaError
 from actors.ports import Assignment, Creation, Holder
 from actors.sql import SCHEMA, load_queries, section
-from shared.directory_protocol import DocumentRow, TokenRow
+from shared.checkup import CatalogCopy
+from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
 from shared.errors import StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS, TAKEOVER_S
 
-SCHEMA_VERSION: Final = 1
 LOCKED_POLL_S: Final = 0.1  # how often a file locked by a Directory about to die is tried again
 Q: Final = load_queries("queries_catalog.sql")
 T = TypeVar("T")
@@ -198,6 +200,24 @@ class SqliteCatalog:
     async def set_number(self, key: str, value: int) -> None:
         await self._write(lambda db: db.execute(Q["set_meta"], (key, value)))
 
+    async def states(self) -> dict[str, DocumentState]:
+        return await self._run(_states)
+
+    async def back_up(self, target: Path) -> CatalogCopy:
+        def work(db: sqlite3.Connection) -> CatalogCopy:
+            # One hop, and nobody else writes: the copy holds exactly these documents.
+            copied = copy_database(db, target)
+            return CatalogCopy(copied, tuple(d for d, s in _states(db).items() if s == "ready"))
+
+        return await self._run(work)
+
+    async def integrity(self) -> tuple[str, ...]:
+        def work(db: sqlite3.Connection) -> tuple[str, ...]:
+            said = (str(row[0]) for row in db.execute("PRAGMA integrity_check"))
+            return tuple(text for text in said if text != "ok")
+
+        return await self._run(work)
+
     async def close(self) -> None:
         with anyio.CancelScope(shield=True):
             await self._connection.close()
@@ -231,18 +251,29 @@ class SqliteCatalog:
 def _prepare(db: sqlite3.Connection) -> None:
     db.executescript(_PRAGMAS)
     db.create_function("casefold", 1, str.casefold, deterministic=True)
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
-        raise StorageUnavailable(
-            f"The catalog has schema {version}; this server knows {SCHEMA_VERSION}.",
-            retryable=False,
-        )
-    if version == 0:
+    if db.execute("PRAGMA user_version").fetchone()[0] == 0 and not _has_tables(db):
         # executescript commits on its own: the script brings its own transaction.
-        mark = f"PRAGMA user_version = {SCHEMA_VERSION};"
+        mark = f"PRAGMA user_version = {CATALOG.version};"
         db.executescript(f"BEGIN IMMEDIATE; {section(SCHEMA, 'catalog')} {mark} COMMIT;")
-    else:
-        db.executescript("BEGIN IMMEDIATE; COMMIT;")  # takes the lock now, not at the first write
+        return
+    try:
+        CATALOG.migrate(db)
+    except NewerSchemaError as error:
+        raise StorageUnavailable(
+            f"The catalog has schema {error.args[0]}; this server knows {CATALOG.version}.",
+            retryable=False,
+        ) from error
+    except NoSchemaError as error:
+        raise StorageUnavailable("The catalog is of no known schema.", retryable=False) from error
+    db.executescript("BEGIN IMMEDIATE; COMMIT;")  # takes the lock now, not at the first write
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
+
+
+def _states(db: sqlite3.Connection) -> dict[str, DocumentState]:
+    return dict(db.execute(Q["states"]).fetchall())
 
 
 def _assignment(row: tuple[str, int, str | None, str, int, int]) -> Assignment:

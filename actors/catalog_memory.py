@@ -5,10 +5,13 @@ Fault switch: `fail_next` is raised, once, by the next method that writes.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from actors.ports import Assignment, Creation, Holder
-from shared.directory_protocol import DocumentRow, TokenRow
+from shared.checkup import CatalogCopy, Copied
+from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
 from shared.errors import DocactorError
 
 
@@ -22,6 +25,7 @@ class MemoryCatalog:
         self._assignments: dict[str, Assignment] = {}
         self._tokens: dict[bytes, TokenRow] = {}
         self._numbers: dict[str, int] = {}
+        self.copies: dict[Path, tuple[DocumentRow, ...]] = {}
 
     async def document(self, ref: str) -> DocumentRow | None:
         ready = [row for row in self._documents.values() if row.state == "ready"]
@@ -137,6 +141,18 @@ class MemoryCatalog:
     async def set_number(self, key: str, value: int) -> None:
         self._may_fail()
         self._numbers[key] = value
+
+    async def states(self) -> dict[str, DocumentState]:
+        return {doc_id: row.state for doc_id, row in sorted(self._documents.items())}
+
+    async def back_up(self, target: Path) -> CatalogCopy:
+        self._may_fail()
+        self.copies[target] = tuple(self._documents.values())
+        ready = tuple(d for d, state in (await self.states()).items() if state == "ready")
+        return CatalogCopy(Copied(0, ""), ready)
+
+    async def integrity(self) -> tuple[str, ...]:
+        return ()
 
     async def close(self) -> None:
         pass

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
 from shared.block_index import SavedIndex
 from shared.block_reader import StockReader
 from shared.errors import DocumentCorrupt
+from shared.index_record import Entry
 from shared.live_document import ROOT
 from shared.stored import Checkpoint
 
@@ -22,11 +25,16 @@ def holds_its_document(checkpoint: Checkpoint) -> bool:
         entries = SavedIndex.load(checkpoint.block_index, []).entries
     except (ValueError, DocumentCorrupt):
         return False
-    children = list(doc.get(ROOT, type=XmlFragment).children)
+    return fits(doc.get(ROOT, type=XmlFragment), entries)
+
+
+def fits(fragment: XmlFragment, entries: Sequence[Entry]) -> bool:
+    """Whether the fragment has exactly the blocks of an index: same order, same content."""
+    children = list(fragment.children)
     if len(children) != len(entries):
         return False
     reader = StockReader()
-    with doc.transaction():
+    with fragment.doc.transaction():
         for child, entry in zip(children, entries, strict=True):
             if not isinstance(child, XmlElement | XmlText):
                 return False

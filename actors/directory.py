@@ -11,6 +11,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import blake2b
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -18,11 +19,13 @@ import msgspec
 
 from actors.activations import Activations, Held, Seed
 from actors.background import Background
+from actors.catalog_check import checked_catalog
 from actors.document_files import Files
 from actors.folder_lock import LockProof
 from actors.nodes import Nodes
 from actors.ports import Catalog, Creation, Slots
 from actors.token_register import TokenRegister
+from shared.checkup import CatalogCopy, Checkup
 from shared.directory_protocol import (
     ActiveDocument,
     Created,
@@ -294,6 +297,22 @@ class Directory:
     async def wait_for_notice(self, seen: int, seconds: float) -> int:
         """Returns when a token was revoked since notice `seen`; see TokenRegister."""
         return await self._tokens.wait_for_notice(seen, seconds)
+
+    # --- backup and check -------------------------------------------------------------------------
+
+    async def document_ids(self) -> tuple[str, ...]:
+        """Every ready document."""
+        return tuple(d for d, state in (await self._catalog.states()).items() if state == "ready")
+
+    async def back_up_catalog(self, path: str) -> CatalogCopy:
+        """A copy of the catalog, and the documents that are ready in it."""
+        return await self._catalog.back_up(Path(path))
+
+    async def check_catalog(self) -> Checkup:
+        """The catalog's file, and whether rows and files are of the same documents."""
+        states, files = await self._catalog.states(), await self._files.ids()
+        broken = await self._catalog.integrity()
+        return checked_catalog(states, files, broken, running=True)
 
     # --- life -------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from actors.stored import (
     StaleEpochError,
 )
 from shared import reading, writing
+from shared.checkup import BackUpRequest, CheckRequest, Checkup, Copied
 from shared.errors import (
     DocactorError,
     DocumentCorrupt,
@@ -196,6 +197,18 @@ class Document:
 
     async def delete(self, caller: Caller, request: DeleteRequest) -> WriteResult:
         return await self._write("delete", writing.delete, caller, request)
+
+    async def back_up(self, caller: Caller, request: BackUpRequest) -> Copied:
+        """A copy of the document's file as of one instant, made while editing goes on."""
+        del caller  # who may is decided where the call came in
+        await self._when_ready()
+        return await self._store.back_up(Path(request.path))
+
+    async def check(self, caller: Caller, request: CheckRequest) -> Checkup:
+        """Whether everything stored of the document is sound."""
+        del caller
+        await self._when_ready()
+        return await self._store.check(request.doc_id)
 
     async def close(self) -> None:
         """Stores what is gathered and a last checkpoint, then frees the file. Idempotent."""

@@ -16,6 +16,7 @@ from actors.json_log import log_to_file
 from actors.processes import start_time
 from actors.served_document import DocumentLinks, open_document
 from actors.slots import Identity, Slot
+from shared.checkup import BackUpRequest, CheckRequest
 from shared.limits import SLOT_MEMORY_BYTES
 from shared.protocol import (
     Caller,
@@ -56,6 +57,12 @@ class DocumentActor(Slot):
 
     async def delete(self, key: RouteKey, caller: Caller, request: DeleteRequest) -> Any:
         return await self.call("delete", key, caller, request)
+
+    async def back_up(self, key: RouteKey, caller: Caller, request: BackUpRequest) -> Any:
+        return await self.call("back_up", key, caller, request)
+
+    async def check(self, key: RouteKey, caller: Caller, request: CheckRequest) -> Any:
+        return await self.call("check", key, caller, request)
 
 
 RemoteDocumentActor: Final = ray.remote(DocumentActor)

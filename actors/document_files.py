@@ -11,6 +11,8 @@ from typing import Protocol
 
 import anyio
 
+from shared.ids import is_doc_id
+
 
 class Files(Protocol):
     """The Directory's port to the data folder."""
@@ -26,6 +28,9 @@ class Files(Protocol):
 
     async def remove(self, doc_id: str) -> None:
         """Removes the files of a document that nobody holds. Fine when there are none."""
+
+    async def ids(self) -> frozenset[str]:
+        """The documents there is a file of."""
 
 
 class DocumentFiles:
@@ -47,6 +52,14 @@ class DocumentFiles:
         names += [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
         for name in names:
             await anyio.Path(name).unlink(missing_ok=True)
+
+    async def ids(self) -> frozenset[str]:
+        return await anyio.to_thread.run_sync(self.stored)
+
+    def stored(self) -> frozenset[str]:
+        """As `ids`, for whoever has no loop."""
+        names = (path.name.removesuffix(".sqlite3") for path in self._folder.glob("??/*.sqlite3"))
+        return frozenset(name for name in names if is_doc_id(name))
 
 
 def _replace(path: Path, content: bytes) -> None:

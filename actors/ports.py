@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from actors.folder_lock import LockProof
-from shared.directory_protocol import DocumentRow, TokenRow
+from shared.checkup import CatalogCopy
+from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
 from shared.protocol import Activated, Activation, Report, RouteKey, Whoami
 
 
@@ -136,6 +138,15 @@ class Catalog(Protocol):
         """A number kept under a name; 0 when there is none."""
 
     async def set_number(self, key: str, value: int) -> None: ...
+
+    async def states(self) -> dict[str, DocumentState]:
+        """Every document there is a row of."""
+
+    async def back_up(self, target: Path) -> CatalogCopy:
+        """A copy of the whole catalog in a file. Raises StorageUnavailable."""
+
+    async def integrity(self) -> tuple[str, ...]:
+        """What is wrong with the catalog's file; empty for a sound one."""
 
     async def close(self) -> None:
         """Frees the file. Idempotent."""

@@ -19,6 +19,9 @@ DELETE FROM documents WHERE doc_id = ? AND state = 'creating'
 -- name: creating
 SELECT doc_id FROM documents WHERE state = 'creating'
 
+-- name: states
+SELECT doc_id, state FROM documents ORDER BY doc_id
+
 -- name: delete_document
 UPDATE documents SET state = 'deleted', updated_at = ? WHERE doc_id = ? AND state = 'ready'
 

@@ -48,9 +48,11 @@ log = logging.getLogger(__name__)
 LOCKED_POLL_S: Final = 0.05  # how often a file that its former holder still locks is tried again
 
 Kind = Literal["read", "write"]
-Verb = Literal["read_document", "read_changes", "patch", "insert", "replace", "delete"]
+Verb = Literal[
+    "read_document", "read_changes", "patch", "insert", "replace", "delete", "back_up", "check"
+]
 VERBS: Final[frozenset[str]] = frozenset(get_args(Verb))
-READS: Final = frozenset({"read_document", "read_changes"})
+READS: Final = frozenset({"read_document", "read_changes", "back_up", "check"})
 
 
 class DocumentPort(Protocol):

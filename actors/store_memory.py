@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
+from actors.examine import examine_content
+from actors.file_content import FileContent
 from actors.stored import Batch, NotCommittedError, checkpoints_to_keep
 from shared.block_changes import Row
+from shared.checkup import Checkup, Copied
 from shared.errors import StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS
 from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
@@ -15,6 +19,7 @@ class MemoryStore:
     """Keeps what a file would keep; opening it again is `reopened()`.
 
     Attributes:
+        copies: What `back_up` was asked for, by path.
         full: Every commit fails as on a full disk, until it is switched off.
         fail: Raised by the next commit instead of storing; then cleared.
         fail_after: Raised by the next commit after storing (an fsync error); then cleared.
@@ -32,6 +37,7 @@ class MemoryStore:
         self.views: dict[str, bytes] = {}
         self.answers: dict[tuple[str, str, str], StoredAnswer] = {}
         self.checkpoints: dict[int, Checkpoint] = {}
+        self.copies: dict[Path, MemoryStore] = {}
         self.commits = 0
         self.closed = False
         self.full = False
@@ -117,6 +123,31 @@ class MemoryStore:
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
         updates = tuple(u for number, u in sorted(self.updates.items()) if number > seq)
         return updates if not updates or updates[0].seq == seq + 1 else None
+
+    async def back_up(self, target: Path) -> Copied:
+        if self.closed:
+            raise StorageUnavailable("The store is closed.")
+        self.copies[target] = self.reopened()
+        return Copied(0, "")
+
+    async def check(self, doc_id: str) -> Checkup:
+        loaded = await self.load()
+        content = FileContent(
+            meta={
+                "doc_id": doc_id,
+                "epoch": 1,
+                "secret": self.secret,
+                "update_seq": loaded.update_seq,
+                "head": loaded.change_head,
+                "floor": loaded.change_floor,
+                "at": loaded.at,
+                "depth": loaded.depth,
+            },
+            updates=tuple(update for _, update in sorted(self.updates.items())),
+            checkpoints=tuple(checkpoint for _, checkpoint in sorted(self.checkpoints.items())),
+            rows=loaded.rows,
+        )
+        return examine_content(content, doc_id)
 
     async def close(self) -> None:
         self.closed = True

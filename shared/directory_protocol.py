@@ -25,7 +25,13 @@ DirectoryMethod = Literal[
     "wait_for_notice",
     "status",
     "drain",
+    "document_ids",
+    "back_up_catalog",
+    "check_catalog",
 ]
+
+
+DocumentState = Literal["creating", "ready", "deleted"]
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -44,7 +50,7 @@ class DocumentRow(msgspec.Struct, frozen=True):
     doc_id: str
     slug: str
     title: str
-    state: Literal["creating", "ready", "deleted"]
+    state: DocumentState
     created_at: int
     updated_at: int
     owner: str

@@ -177,6 +177,9 @@ class FakeFiles:
         assert doc_id not in self._slots.locked_by, "removed under somebody who has it open"
         self._slots.files.pop(doc_id, None)
 
+    async def ids(self) -> frozenset[str]:
+        return frozenset(self._slots.files)
+
 
 class World:
     """A catalog, slots and files that outlive the Directories run on them."""

@@ -1,0 +1,1 @@
+-- Steps from each version of the catalog to the next; see actors/migrations.py. None so far.
