@@ -114,7 +114,8 @@ def verbatim_end(text: str, start: int) -> int:
 
 def _markup_end(text: str, start: int) -> int:
     """An image or an empty link, as the parser itself delimits it; none reaches past the next."""
-    source = text[start:].partition(CARRIER)[0]
+    end = text.find(CARRIER, start)
+    source = text[start:] if end < 0 else text[start:end]
     if ")" not in source:
         return -1
     state = StateInline(source, MARKDOWN, {}, [])

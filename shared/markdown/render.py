@@ -132,7 +132,9 @@ def _bare(language: str, text: str, *, top: bool) -> str | None:
         bare = text
     else:
         return None
-    if not top and (language == "=yaml" or _DEFINITION.match(text)):
+    # Elsewhere front matter is none, a definition would bind text of other blocks, and blanks at
+    # the start would be an item's indentation.
+    if not top and (language == "=yaml" or text[:1] == " " or _DEFINITION.match(text)):
         return None
     if bare.strip() == LIST_BREAK:
         return None
