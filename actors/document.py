@@ -27,8 +27,8 @@ from actors.stored import (
     NotCommittedError,
     StaleEpochError,
 )
+from actors.upkeep import Upkeep
 from shared import reading, writing
-from shared.checkup import BackUpRequest, CheckRequest, Checkup, Copied
 from shared.errors import (
     DocactorError,
     DocumentCorrupt,
@@ -76,7 +76,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Document:
+class Document(Upkeep):
     """One open document. Made by `open` or `start`; `close` leaves its file free.
 
     After a failed commit it drops what is in memory and loads again from its store; verbs that
@@ -197,18 +197,6 @@ class Document:
 
     async def delete(self, caller: Caller, request: DeleteRequest) -> WriteResult:
         return await self._write("delete", writing.delete, caller, request)
-
-    async def back_up(self, caller: Caller, request: BackUpRequest) -> Copied:
-        """A copy of the document's file as of one instant, made while editing goes on."""
-        del caller  # who may is decided where the call came in
-        await self._when_ready()
-        return await self._store.back_up(Path(request.path))
-
-    async def check(self, caller: Caller, request: CheckRequest) -> Checkup:
-        """Whether everything stored of the document is sound."""
-        del caller
-        await self._when_ready()
-        return await self._store.check(request.doc_id)
 
     async def close(self) -> None:
         """Stores what is gathered and a last checkpoint, then frees the file. Idempotent."""
@@ -374,6 +362,10 @@ class Document:
         if self._live is None:
             raise self._unavailable()
         return self._live
+
+    async def _kept_in(self) -> DocumentStore:
+        await self._when_ready()
+        return self._store
 
     async def _when_ready(self) -> LiveDocument:
         await self._ready.wait()

@@ -119,9 +119,9 @@ def row_problems(content: FileContent, present: Sequence[str]) -> list[str]:
     head, floor = content.meta.get("head"), content.meta.get("floor")
     found = []
     numbers = [row.seq for row in content.rows]
-    if isinstance(head, int) and isinstance(floor, int) and numbers:
-        if min(numbers) <= floor or max(numbers) > head:
-            found.append(f"Change rows are numbered outside {floor + 1} to {head}.")
+    known = isinstance(head, int) and isinstance(floor, int) and bool(numbers)
+    if known and not floor < min(numbers) <= max(numbers) <= head:
+        found.append(f"Change rows are numbered outside {floor + 1} to {head}.")
     if content.updates and content.updates[-1].change_seq != head:
         found.append("The last update and the change feed end at different numbers.")
     histories: dict[str, list[Row]] = {}

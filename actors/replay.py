@@ -59,13 +59,13 @@ class Replay:
     def apply(self, data: bytes) -> None:
         """Raises ReplayError."""
         try:
-            if has_gap(data, self.clocks):
-                raise ReplayError("it builds on an edit of its author that is not in the log")
-            self.doc.apply_update(data)
-            waits = leaves_over(get_update(data, self.doc.get_state()), self.clocks)
+            waits = has_gap(data, self.clocks)
+            if not waits:
+                self.doc.apply_update(data)
+                waits = leaves_over(get_update(data, self.doc.get_state()), self.clocks)
         except (MalformedUpdateError, ValueError) as error:
             raise ReplayError(f"it is not an update: {error}") from error
-        except (KeyboardInterrupt, SystemExit, ReplayError):
+        except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # pyo3's panics are no Exceptions
             raise ReplayError(f"applying it failed: {error}") from error
