@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
-from urllib.parse import unquote
 
 from shared.editor_shape import from_placeholder, mark_name, opaque
 from shared.tree import Attrs, Node, Text
@@ -44,6 +43,7 @@ WHITE: Final = "\t\n\v\f\r \u00a0\u1680\u202f\u205f\u3000" + "".join(
 )
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _UNSAFE_NAME: Final = re.compile(r"[^\w.:-]", re.ASCII)  # what could end a comment or a word
+_ESCAPED: Final = re.compile("(?:%[0-9a-f]{2})+")
 _NEWLINE: Final = re.compile("\r\n?|\n")
 _ALIGNMENTS: Final = frozenset({"left", "center", "right"})
 
@@ -260,4 +260,8 @@ def _percent(match: re.Match[str]) -> str:
 def read_placeholder(text: str) -> Node | None:
     """The opaque node a comment stands for; None for every other comment."""
     node = None if text.startswith(CARRIER) else from_placeholder(text)
-    return node and opaque(unquote(node.attrs["tag"]), unquote(node.attrs["ref"]))
+    return node and opaque(*(_ESCAPED.sub(_unescaped, node.attrs[key]) for key in ("tag", "ref")))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("%", "")).decode(errors="replace")
