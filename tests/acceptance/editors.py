@@ -68,7 +68,7 @@ class Editor:
         return answer
 
     def run(self, code: str) -> Any:
-        """What a JavaScript function body returns, given Y, doc, root, provider, paragraph."""
+        """What a JavaScript function body returns, given the names `run` has in editor.mjs."""
         return self.ask("run", code=code).get("result")
 
     @property

@@ -4,7 +4,8 @@
 //
 // One JSON object a line. In: {id, do: an act, …}; the acts stand below. `run` takes the body of a
 // function, for what only one test does.
-// Out: {event: "status" | "synced" | "change" | "awareness" | "closed", …} and {id, …answer}.
+// Out: {event: "status" | "synced" | "change" | "awareness" | "closed", …} and {id, …answer}, each
+// with `at`, milliseconds since this program began.
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import WebSocket from 'ws'
@@ -15,7 +16,7 @@ const { values: options } = parseArgs({ options: {
   client: { type: 'string', default: 'y-websocket' } } })
 const { WebsocketProvider } = await import(options.client)
 
-const say = (object) => process.stdout.write(JSON.stringify(object) + '\n')
+const say = (object) => process.stdout.write(JSON.stringify({ ...object, at: performance.now() }) + '\n')
 const doc = new Y.Doc()
 const root = doc.getXmlFragment('default')
 let connections = 0
@@ -64,8 +65,8 @@ const acts = {
   delete: ({ block }) => { root.delete(block, 1); return {} },
   disconnect: () => { provider.disconnect(); return {} },
   connect: () => { provider.connect(); return {} },
-  run: ({ code }) => ({ result: new Function('Y', 'doc', 'root', 'provider', 'paragraph', code)(
-    Y, doc, root, provider, paragraph) ?? null }),
+  run: ({ code }) => ({ result: new Function('Y', 'doc', 'root', 'provider', 'paragraph', 'leaf', code)(
+    Y, doc, root, provider, paragraph, leaf) ?? null }),
   quit: () => { provider.destroy(); say({ event: 'bye' }); process.exit(0) }
 }
 
