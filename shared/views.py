@@ -103,7 +103,7 @@ class Views:
             return
         unsure = self._is_unsure(principal, since)
         if not fitting or unsure:
-            if unsure or since.part or self._live(principal, now):
+            if unsure or self._could_mislead(principal, cursor, now):
                 self._doubt(principal, cursor)
             return
         view = fitting[0]
@@ -137,15 +137,15 @@ class Views:
         views = self._live(principal, now)
         if base is not None and not unsure:
             views = self._fitting(principal, base, now)
+        if cursor is None:
+            return
         certain = len(views) == 1 and views[0].cursor != NOWHERE and not unsure
-        if not certain and (base is None or unsure):
-            all_whole = all(view.whole for view in views)
-            if cursor is not None and (cursor.part or cursor.cut or not all_whole):
-                self._doubt(principal, cursor)
-        elif views and cursor is not None:
+        if certain or (views and base is not None and not unsure):
             view = views[0] if certain else self._common_view(principal, views, now)
             view.cursor = view.oldest = cursor
             self._carry(principal, view, Told(shown, removed, order), now)
+        elif self._could_mislead(principal, cursor, now):
+            self._doubt(principal, cursor)
 
     def remember(self, blocks: Iterable[tuple[str, str]]) -> None:
         """Texts that merges may need, shown to whomever."""
@@ -217,6 +217,10 @@ class Views:
             if now - view.used_at > VIEW_TTL_MS // 24:
                 view.used_at = now
                 self._unsaved.add(principal)
+
+    def _could_mislead(self, principal: str, cursor: Cursor, now: int) -> bool:
+        """Whether a cursor handed out without a view might pass for that of another's view."""
+        return cursor.part or cursor.cut or bool(self._live(principal, now))
 
     def _is_unsure(self, principal: str, cursor: Cursor | None) -> bool:
         entry = self._principals.get(principal)

@@ -197,6 +197,36 @@ def test_a_write_without_base_of_one_of_two_conversations_is_nobodys() -> None:
     assert digest_of("mine") in found.older[A]  # shown, if it is not certain to whom
 
 
+def test_the_cursor_of_a_write_that_is_nobodys_says_no_more_than_none() -> None:
+    views = Views()
+    views.on_read(ANN, part(10), DOC[:2], now=0)
+    views.on_read(ANN, part(11), DOC[1:], now=0)
+    wrote(views, None, part(10), Shown(D, "delta", A))
+    found = seen(views, part(10))
+    assert shown_ids(found) == [B]
+    assert not found.based
+    told(views, part(10), part(12), Shown(A, "alpha, edited"))
+    assert not seen(views, part(12)).based
+    assert not seen(Views.load(views.save()), part(12)).based
+    assert seen(views, part(11)).based
+
+
+def test_a_reader_whose_view_is_gone_is_not_taken_for_another_at_the_same_place() -> None:
+    views = reading(10)
+    told(views, Cursor(8), Cursor(10), Shown(A, "alpha"))
+    assert not seen(views, Cursor(10)).based
+
+
+def test_who_waits_at_an_unchanged_document_is_not_forgotten() -> None:
+    views = reading()
+    views.save()
+    told(views, Cursor(10), Cursor(10), now=60_000)
+    assert views.save() == {}
+    told(views, Cursor(10), Cursor(10), now=VIEW_TTL_MS - 1)
+    assert views.save().keys() == {ANN}
+    assert seen(views, Cursor(10), now=VIEW_TTL_MS + 1).views == 1
+
+
 def test_a_view_is_forgotten_after_a_day_without_use() -> None:
     views = reading()
     told(views, Cursor(10), Cursor(11), now=VIEW_TTL_MS - 1)
