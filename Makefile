@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .DELETE_ON_ERROR:
 .PHONY: help install demo test test-unit test-integration test-multinode test-acceptance \
-        check format bench bench-quick soak lock clean
+        check format docs bench bench-quick soak lock clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -72,6 +72,9 @@ check: $(ENVIRONMENT) ## lint, format, types, the rules of the tree
 format: $(ENVIRONMENT) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(ENVIRONMENT) ## the parts of pages that are drawn from code
+	$(BIN)/python -m actors.life_drawing docs/reference/life-of-an-actor.md
 
 bench: $(ENVIRONMENT) $(PEERS) ## docactor and its peers in the same run -> bench/results/latest.*
 	$(BIN)/python -m bench $(BENCH_ARGS)

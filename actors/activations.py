@@ -11,13 +11,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 import anyio
 import msgspec
 
 from actors.background import Background
 from actors.document_files import Files
+from actors.life import SERVING
 from actors.nodes import Nodes
 from actors.ports import (
     Assignment,
@@ -41,8 +41,6 @@ from shared.protocol import Activated, Activation, Caller, Report, Route, RouteK
 from shared.tree import Block
 
 log = logging.getLogger(__name__)
-
-SERVING: Final = "active"  # the state of a slot that answers for its document
 
 
 class Seed(msgspec.Struct, frozen=True):
@@ -234,7 +232,7 @@ class Activations:
             who = await self._slots.whoami(held.holder.actor)
         except (SlotLostError, SlotSilentError):
             return False
-        return who.key == held.route.key and who.state == SERVING
+        return who.key == held.route.key and who.state in SERVING
 
     async def _activate(self, doc_id: str, seed: Seed | None) -> Activated:
         before = await self._catalog.assignment(doc_id)
@@ -410,7 +408,7 @@ class Activations:
             await self._slots.kill(holder, None)
 
     async def _adopt_active(self, holder: Holder, who: Whoami) -> bool:
-        if who.key is None or who.state != SERVING:
+        if who.key is None or who.state not in SERVING:
             return False
         key = who.key
         assignment = await self._catalog.assignment(key.doc_id)

@@ -162,6 +162,11 @@ class Document(Upkeep):
     def block_count(self) -> int:
         return len(self._now_live().index.ids)
 
+    @property
+    def degraded(self) -> bool:
+        """Loaded and readable, while the store takes no writes."""
+        return self._degraded and self._live is not None
+
     def cursor(self) -> int:
         """A cursor at the head: what a creator that knows the whole document goes on from."""
         return reading.head_cursor(self._now_live())

@@ -21,7 +21,7 @@ import anyio
 import msgspec
 
 from actors.folder_lock import LockProof, shares_folder
-from actors.life import Event, State, after
+from actors.life import SERVING, Event, State, after
 from actors.ports import Beat
 from actors.processes import kill_for_certain
 from actors.stored import StaleEpochError
@@ -60,6 +60,8 @@ class DocumentPort(Protocol):
 
     failed: DocactorError | None
 
+    @property
+    def degraded(self) -> bool: ...
     @property
     def title(self) -> str: ...
     @property
@@ -146,6 +148,7 @@ class Slot:
 
     async def whoami(self) -> Whoami:
         self._heard_at = _now()
+        self._follow()
         here, link = self._identity, ("", "")
         key = None
         if self._open is not None:
@@ -193,7 +196,7 @@ class Slot:
         False: it is busy, or has not been idle for `idle_s` seconds (None: at once, busy or not).
         """
         self._heard_at = _now()
-        if self._open is None or self._open.key != key or self._state != "active":
+        if self._open is None or self._open.key != key or self._state not in SERVING:
             return self._state == "blank"
         if idle_s is not None and (self._is_busy() or _now() - self._busy_at < idle_s):
             return False
@@ -216,7 +219,7 @@ class Slot:
         Reads and writes have places of their own, so that neither can starve the other.
         """
         held = self._open
-        if held is None or held.key != key or self._state != "active":
+        if held is None or held.key != key or self._state not in SERVING:
             return Moved("The document is not here.").to_wire()
         limit = self._limits["read" if verb in READS else "write"]
         if limit.statistics().tasks_waiting >= CALLS_WAITING:
@@ -245,6 +248,7 @@ class Slot:
         """Fences itself when its node died, leaves when nobody needs it. Returns when it leaves."""
         while self._state not in {"dead", "fenced"}:
             await anyio.sleep(self._watch_s)
+            self._follow()
             if self._is_busy():
                 self._busy_at = _now()
             if self._parent() != self._identity.parent:
@@ -255,7 +259,7 @@ class Slot:
                 self._end("failed", 1)
             elif _now() - self._heard_at > self._orphan_s:
                 log.warning("no Directory for %s s: leaving", self._orphan_s)
-                if self._state == "active":
+                if self._state in SERVING:
                     await self._close()
                 self._end("failed", 0)
 
@@ -303,7 +307,7 @@ class Slot:
 
     def _report(self) -> Report | None:
         held = self._open
-        if held is None or self._state != "active":
+        if held is None or self._state not in SERVING:
             return None
         try:
             document = held.document
@@ -319,10 +323,17 @@ class Slot:
 
     def _is_busy(self) -> bool:
         waiting = self._open is not None and (self._sessions() > 0 or self._open.link.waiting)
-        return self._in_flight > 0 or waiting or self._state not in {"blank", "active"}
+        return self._in_flight > 0 or waiting or self._state in {"activating", "draining"}
 
     def _sessions(self) -> int:
         return self._open.link.session_count if self._open is not None else 0
+
+    def _follow(self) -> None:
+        """Whether storage takes writes is the document's to say; the table keeps its word."""
+        if self._open is None or self._state not in SERVING:
+            return
+        if self._open.document.degraded != (self._state == "degraded"):
+            self._go("recover" if self._state == "degraded" else "degrade")
 
     def _go(self, event: Event) -> None:
         self._state = after(self._state, event)

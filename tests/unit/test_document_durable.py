@@ -125,9 +125,11 @@ async def test_while_storage_refuses_writes_reads_answer_and_it_mends_itself() -
     for refused in (bench.insert("Still none."), bench.type(1, "x")):
         with pytest.raises(StorageUnavailable):
             await refused
+    assert bench.document.degraded
     bench.store.full = False
     async with asyncio.timeout(3 * PROBE_S):
         await mended.wait()
+    assert not bench.document.degraded
     await bench.type(1, " Back.")
     assert await bench.markdown() == TEXT.replace("words.", "words. Back.")
 

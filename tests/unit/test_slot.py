@@ -38,6 +38,7 @@ class FakeDocument:
 
     def __init__(self) -> None:
         self.failed: DocactorError | None = None
+        self.degraded = False
         self.closed = False
         self.error: Exception | None = None
         self.may_answer = asyncio.Event()
@@ -314,6 +315,34 @@ async def test_heartbeat_reports_the_document_and_how_long_it_is_idle() -> None:
     assert (beat.busy, beat.idle_s) == (True, 0.0)
     assert beat.report is not None
     assert beat.report.sessions == 2
+
+
+async def test_degraded_slot_answers_and_recovers_with_its_document() -> None:
+    process = await active()
+    process.document.degraded = True
+    beat = await process.slot.beat()
+    assert beat.whoami.state == "degraded"
+    assert beat.report is not None
+    assert not beat.busy
+    assert await process.read() == (ANN, READ)
+    process.document.degraded = False
+    assert (await process.slot.whoami()).state == "active"
+
+
+async def test_degraded_slot_gives_its_document_back() -> None:
+    process = await active()
+    process.document.degraded = True
+    assert (await process.slot.whoami()).state == "degraded"
+    assert await process.slot.passivate(KEY, 0.0)
+    assert process.document.closed
+    assert (await process.slot.whoami()).state == "blank"
+
+
+async def test_degraded_slot_is_found_out_without_being_asked() -> None:
+    process = await active()
+    async with process.watching():
+        process.document.degraded = True
+        await until(lambda: process.slot._state == "degraded")
 
 
 def test_every_event_of_the_table_leads_to_a_state_of_the_table() -> None:
