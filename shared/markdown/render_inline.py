@@ -32,9 +32,12 @@ def render_inline(content: Inline, place: Place) -> str:
         if first.text == _NO_BREAK_SPACE:
             return _LONELY_SPACE
     writer = InlineWriter(content, place)
+    tried = ""
     for way in writer.ways():
-        if _reads_back(text := way(), content, place):
+        text = way()
+        if text != tried and _reads_back(text, content, place):
             return text
+        tried = text
     return writer.inert()
 
 
