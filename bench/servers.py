@@ -60,11 +60,15 @@ def docactor(folder: Path, environment: dict[str, str] | None = None) -> Iterato
         httpx.Client(timeout=60) as client,
     ):
         wait_until(lambda: _answers(client, f"{base}/readyz"), process, log)
-        token = _make_token(where)
-        client.headers["Authorization"] = f"Bearer {token}"
-        create = functools.partial(_create, client, f"{base}/api/documents")
-        url = f"ws://127.0.0.1:{port}/collab"
-        yield Server("docactor", "y", process, url, create, token, f"{base}/mcp")
+        yield server_at(process, port, make_token(where))
+
+
+def server_at(process: psutil.Process, port: int, token: str) -> Server:
+    """Our server on a port of this machine."""
+    base = f"http://127.0.0.1:{port}"
+    create = functools.partial(_create, f"{base}/api/documents", token)
+    url = f"ws://127.0.0.1:{port}/collab"
+    return Server("docactor", "y", process, url, create, token, f"{base}/mcp")
 
 
 @contextlib.contextmanager
@@ -99,22 +103,24 @@ def _answers(client: httpx.Client, url: str) -> bool:
     return False
 
 
-def _create(client: httpx.Client, url: str, markdown: str) -> str:
+def _create(url: str, token: str, markdown: str) -> str:
     """The id of a new document. While the server says it has no room yet, it is asked again."""
     body = {"title": "Bench", "markdown": markdown, "idempotency_key": secrets.token_hex(8)}
-    answer = client.post(url, json=body)
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = httpx.post(url, json=body, headers=headers, timeout=60)
     for _ in range(CREATE_TRIES):
         if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
             break
         time.sleep(1)
-        answer = client.post(url, json=body)
+        answer = httpx.post(url, json=body, headers=headers, timeout=60)
     if answer.is_error:
         msg = f"no document: {answer.text}"
         raise RuntimeError(msg)
     return str(answer.json()["doc_id"])
 
 
-def _make_token(where: list[str]) -> str:
+def make_token(where: list[str]) -> str:
+    """A token that may write. `where`: flags that name the server's data folder."""
     command = [str(DOCACTOR), "token", "create", "--agent", "bench", "--scope", "write", *where]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return printed.split()[-1]
