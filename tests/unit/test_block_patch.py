@@ -284,3 +284,29 @@ def test_only_a_rewriting_of_thousands_of_blocks_is_large() -> None:
     assert not is_large(now, moved[:2_000])
     assert is_large(now, sent("one"))
     assert is_large(now[:10], [sent(f"new paragraph {n}")[0] for n in range(4_500)])
+
+
+def test_an_empty_paragraph_that_came_to_stand_at_the_end_is_left_alone() -> None:
+    was = doc(a="alpha text", x="&nbsp;", b="bravo text")
+    assert patch(was[:2], "alpha text", "bravo text", seen=saw(was)) == Plan()
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_of_equal_blocks_the_one_still_there_stays(gone: int) -> None:
+    was = doc("the same text", "the same text", "the same text")
+    now = [pair for n, pair in enumerate(was) if n != gone]
+    assert patch(now, "the same text", "the same text", seen=saw(was)) == Plan()
+
+
+def test_a_block_given_the_text_of_its_neighbour_is_not_taken_for_it() -> None:
+    was = doc(a="alpha is the first", b="bravo is the second")
+    now = [(was[0][0], "bravo is the second"), was[1]]
+    assert patch(now, *texts(was), seen=saw(was)) == Plan()
+
+
+def test_a_new_block_where_one_is_gone_is_no_edit_of_it_unless_alike() -> None:
+    was = doc(a="alpha text", g="chairs and tables and beds", b="bravo text")
+    now = [was[0], was[2]]
+    plan = patch(now, "alpha text", "apples and pears and plums", "bravo text", seen=saw(was))
+    assert ops(plan) == ["insert apples and pears and plums"]
+    assert not plan.conflicts

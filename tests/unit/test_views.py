@@ -197,6 +197,15 @@ def test_a_write_without_base_of_one_of_two_conversations_is_nobodys() -> None:
     assert digest_of("mine") in found.older[A]  # shown, if it is not certain to whom
 
 
+def test_a_block_two_readers_know_differently_was_seen_by_neither_for_certain() -> None:
+    views = Views()
+    views.on_read(ANN, part(10), DOC[:2], now=0)
+    views.on_read(ANN, part(10), DOC[:2], now=0)
+    wrote(views, part(10), part(10), Shown(A, "mine"))
+    told(views, part(10), part(11), Shown(C, "charlie, edited", B), order=ids(DOC))
+    assert shown_ids(seen(views, part(11))) == [B, C]
+
+
 def test_the_cursor_of_a_write_that_is_nobodys_says_no_more_than_none() -> None:
     views = Views()
     views.on_read(ANN, part(10), DOC[:2], now=0)
