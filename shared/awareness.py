@@ -158,7 +158,7 @@ class AwarenessGuard:
 
     def __init__(self) -> None:
         self._owners: dict[int, int] = {}
-        self._owned: dict[int, set[int]] = {}
+        self._owned: dict[int, dict[int, int]] = {}  # last clocks, by session and client
 
     def admit(self, session: int, entries: Iterable[AwarenessEntry]) -> list[AwarenessEntry]:
         """The entries that are the session's own to send: its ids, and ids nobody has."""
@@ -170,8 +170,10 @@ class AwarenessGuard:
                     continue
             elif owner != session:
                 continue
-            elif entry.state is None:
+            if entry.state is None:
                 self._release(session, entry.client)
+            else:
+                self._owned[session][entry.client] = entry.clock
             admitted.append(entry)
         return admitted
 
@@ -184,9 +186,14 @@ class AwarenessGuard:
                 del self._owners[entry.client]
 
     def told(self, session: int, entries: Iterable[AwarenessEntry]) -> None:
-        """The document told one session: what it says there is never that session's own."""
+        """The document told one session: what it says there is not that session's own.
+
+        But "gone" for a clock below one that is under way from there: that one counts.
+        """
         for entry in entries:
-            if self._owners.get(entry.client) == session:
+            if self._owners.get(entry.client) != session:
+                continue
+            if entry.state is not None or self._owned[session][entry.client] <= entry.clock:
                 self._release(session, entry.client)
         self.told_everybody(entries)
 
@@ -196,16 +203,16 @@ class AwarenessGuard:
             del self._owners[client]
 
     def _claim(self, session: int, client: int) -> bool:
-        owned = self._owned.setdefault(session, set())
+        owned = self._owned.setdefault(session, {})
         if len(owned) >= MAX_AWARENESS_CLIENTS:
             return False
-        owned.add(client)
+        owned[client] = 0
         self._owners[client] = session
         return True
 
     def _release(self, session: int, client: int) -> None:
         del self._owners[client]
-        self._owned[session].discard(client)
+        del self._owned[session][client]
 
 
 def _size(entry: AwarenessEntry) -> int:

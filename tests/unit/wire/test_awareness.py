@@ -184,6 +184,15 @@ def test_an_echo_taken_for_an_announcement_is_given_up_when_the_document_says_so
     assert guard.admit(1, [says(77, 10)]) == []
 
 
+def test_an_old_clock_corrected_late_does_not_silence_who_has_gone_on() -> None:
+    guard = AwarenessGuard()
+    guard.admit(1, [says(77, 5)])  # back with the clock it had left with
+    guard.admit(1, [says(77, 6)])  # and moves its caret at once
+    guard.told(1, [says(77, 5, None)])
+    guard.told_everybody([says(77, 6)])
+    assert guard.admit(1, [says(77, 7)]) == [says(77, 7)]
+
+
 SESSIONS = st.sampled_from(["anna", "ben", "mallory"])
 CLIENTS = st.integers(1, 4)
 CLOCKS = st.integers(0, 6) | st.sampled_from([2**63 - 1, MAX_AWARENESS_CLOCK + 1])
