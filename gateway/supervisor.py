@@ -280,7 +280,7 @@ class Supervisor:
         self._ray_thread.shutdown()
         remove_address(self._data)
         if self._temp is not None:
-            self._temp.leave(linger_s=0.0)
+            self._temp.leave(in_order=True)
 
     async def _on_ray_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._ray_thread.submit(work))

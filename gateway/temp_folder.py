@@ -10,16 +10,21 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
+from actors.socket_folder import TEMP_ENV
+
 PREFIX: Final = "docactor-"
 LOCK_FILE: Final = "in-use"
-LINGER_S: Final = 2.5  # processes of Ray's that were just starting make their folders again
+UNBORN: Final = "docactor.new-"  # until its lock is held, so that nobody takes it for stale
+LINGER_S: Final = 0.5  # what a process wrote in the instant it was killed
 LINGER_POLL_S: Final = 0.1
-ABANDONED_S: Final = 60.0  # without a lock file for so long: such folders, made once more
+ABANDONED_S: Final = 60.0  # without a lock file for so long: made once more by a process of Ray's
 
 
 class TempFolder:
@@ -33,7 +38,10 @@ class TempFolder:
     def create(cls, base: Path = Path("/tmp")) -> Self:  # noqa: S108  Ray's sockets need short paths
         """A new one, mode 0700. Paths of sockets may have 107 bytes and Ray uses 68 of them."""
         remove_stale(base)
-        return cls.join(Path(tempfile.mkdtemp(prefix=PREFIX, dir=base)))
+        unborn = Path(tempfile.mkdtemp(prefix=UNBORN, dir=base))
+        folder = cls.join(unborn)
+        folder.path = unborn.rename(base / unborn.name.replace(UNBORN, PREFIX))
+        return folder
 
     @classmethod
     def join(cls, path: Path) -> Self:
@@ -42,18 +50,21 @@ class TempFolder:
         fcntl.flock(handle, fcntl.LOCK_SH)
         return cls(path, handle)
 
-    def leave(self, linger_s: float = LINGER_S) -> bool:
+    def leave(self, *, in_order: bool = False) -> bool:
         """Lets go, and removes the folder if nobody else holds it; whether it did.
 
         Args:
-            linger_s: How long to look after it, because Ray was not stopped in order.
+            in_order: Ray has been stopped. Else its processes that live on are killed: its agents
+                stay for a minute, and a worker just starting makes its folders again.
         """
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         else:
-            _remove(self.path, linger_s)
+            if not in_order:
+                _kill_inhabitants(self.path)
+            _remove(self.path, 0.0 if in_order else LINGER_S)
             return True
         finally:
             os.close(self._handle)
@@ -77,7 +88,18 @@ def _remove_if_stale(path: Path) -> None:
         if old and [entry.name for entry in path.iterdir()] == ["ray"]:
             _remove(path, 0.0)
     else:
-        TempFolder(path, handle).leave(0.0)
+        TempFolder(path, handle).leave()
+
+
+def _kill_inhabitants(path: Path) -> None:
+    """Kills the processes that were started with this folder as theirs, and nobody else."""
+    mark = f"{TEMP_ENV}={path}".encode()
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        with suppress(OSError):  # it has ended, or is another account's
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _remove(path: Path, linger_s: float) -> None:

@@ -23,5 +23,5 @@ os.environ.update(ray_environment.embedded(DATA, TEMP.path))
 
 @atexit.register
 def _remove() -> None:
-    TEMP.leave(linger_s=0.0)
+    TEMP.leave(in_order=True)
     shutil.rmtree(DATA, ignore_errors=True)

@@ -101,7 +101,7 @@ class Server:
         if self.process.poll() is None:
             for child in psutil.Process(self.process.pid).children(recursive=True):
                 self._seen.setdefault(child.pid, child)
-        return [p for p in self._seen.values() if p.is_running() and p.status() != "zombie"]
+        return [process for process in self._seen.values() if is_running(process)]
 
     def named(self, part: str) -> list[psutil.Process]:
         """Those whose command line contains `part`."""
@@ -199,3 +199,11 @@ def command(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+def is_running(process: psutil.Process) -> bool:
+    """A zombie has ended: who inherits it has not looked yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -14,7 +14,7 @@ from typing import Final
 import psutil
 import pytest
 
-from tests.acceptance.server import Server, command
+from tests.acceptance.server import Server, command, is_running
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -143,7 +143,7 @@ def test_killed_server_leaves_nothing_and_the_next_start_works(tmp_path: Path) -
         os.kill(server.process.pid, signal.SIGKILL)
         with Server(tmp_path / "data") as again:
             assert again.read(doc_id) == "# Kept\n"
-        until(lambda: not any(p.is_running() for p in ours), 5)
+        until(lambda: not any(is_running(p) for p in ours), 5)
         until(lambda: not temp.exists(), 30)
 
 
@@ -152,4 +152,4 @@ def test_killed_server_lets_go_of_ports_and_files_within_five_seconds(tmp_path: 
         server.create("# Kept")
         ours = server.gateways() + server.actors() + server.named("ray::DirectoryActor")
         os.kill(server.process.pid, signal.SIGKILL)
-        until(lambda: not any(p.is_running() for p in ours), 5)
+        until(lambda: not any(is_running(p) for p in ours), 5)

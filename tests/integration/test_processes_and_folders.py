@@ -92,9 +92,9 @@ def test_last_to_leave_removes_the_folder(tmp_path: Path) -> None:
     first = TempFolder.create(tmp_path)
     second = TempFolder.join(first.path)
     (first.path / "ray").mkdir()
-    assert not first.leave(0.0)
+    assert not first.leave(in_order=True)
     assert first.path.exists()
-    assert second.leave(0.0)
+    assert second.leave(in_order=True)
     assert not first.path.exists()
 
 
@@ -102,7 +102,28 @@ def test_folder_of_living_processes_is_not_stale(tmp_path: Path) -> None:
     folder = TempFolder.create(tmp_path)
     remove_stale(tmp_path)
     assert folder.path.exists()
-    folder.leave(0.0)
+    folder.leave(in_order=True)
+
+
+def test_processes_that_live_on_in_the_folder_of_a_killed_server_are_killed(
+    tmp_path: Path,
+) -> None:
+    folder = TempFolder.create(tmp_path)
+    other = TempFolder.create(tmp_path)
+    command = [sys.executable, "-c", "input()"]
+    inhabitant, neighbour = (
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, env={**os.environ, "DOCACTOR_TEMP": str(its.path)}
+        )
+        for its in (folder, other)
+    )
+    with inhabitant, neighbour:
+        assert folder.leave()
+        assert inhabitant.wait() == -signal.SIGKILL
+        assert neighbour.poll() is None
+        neighbour.kill()
+    assert not folder.path.exists()
+    other.leave(in_order=True)
 
 
 def test_next_start_removes_what_killed_processes_left(tmp_path: Path) -> None:
@@ -113,7 +134,7 @@ def test_next_start_removes_what_killed_processes_left(tmp_path: Path) -> None:
     )
     path = Path(left.stdout.strip())
     assert (path / LOCK_FILE).exists()
-    TempFolder.create(tmp_path).leave(0.0)
+    TempFolder.create(tmp_path).leave(in_order=True)
     assert not path.exists()
 
 
