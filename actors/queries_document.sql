@@ -13,6 +13,17 @@ SELECT seq, at, data, block_index, checksum FROM checkpoints ORDER BY seq DESC L
 SELECT seq, at, principal, via, data, splice, change_seq, checksum
 FROM updates WHERE seq > ? ORDER BY seq
 
+-- name: update_at_change
+SELECT max(seq) FROM updates WHERE change_seq <= ?
+
+-- name: checkpoint_before
+SELECT seq, at, data, block_index, checksum FROM checkpoints WHERE seq <= ?
+ORDER BY seq DESC LIMIT 1
+
+-- name: updates_between
+SELECT seq, at, principal, via, data, splice, change_seq, checksum
+FROM updates WHERE seq > ? AND seq <= ? ORDER BY seq
+
 -- name: first_update
 SELECT min(seq) FROM updates
 

@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import aiosqlite
 import anyio
@@ -33,8 +33,11 @@ from actors.stored import (
     FencedError,
     NotCommittedError,
     StaleEpochError,
+    StoredState,
+    checkpoint_row,
     checkpoints_to_keep,
     checksum,
+    update_row,
 )
 from actors.wal import damaged_wal_of, lost_commits, wal_of
 from shared.block_changes import Row
@@ -163,6 +166,9 @@ class SqliteStore:
             raise FencedError(f"the document was opened under epoch {epoch}")
         _transaction(db, write)
 
+    async def state_at(self, change_seq: int) -> StoredState | None:
+        return await self._run(lambda db: _state_at(db, change_seq))
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -267,7 +273,7 @@ def _load(db: sqlite3.Connection) -> Loaded:
     db.execute("BEGIN")
     try:
         meta = dict(db.execute(Q["get_meta"]).fetchall())
-        checkpoint = _newest_checkpoint(db)
+        checkpoint = _checkpoint(db.execute(Q["newest_checkpoint"]).fetchone())
         updates = [_update(row) for row in db.execute(Q["updates_after"], (_seq(checkpoint),))]
         return Loaded(
             secret=meta["secret"],
@@ -291,8 +297,7 @@ def _seq(checkpoint: Checkpoint | None) -> int:
     return checkpoint.seq if checkpoint else 0
 
 
-def _newest_checkpoint(db: sqlite3.Connection) -> Checkpoint | None:
-    row = db.execute(Q["newest_checkpoint"]).fetchone()
+def _checkpoint(row: tuple[Any, ...] | None) -> Checkpoint | None:
     if row is None:
         return None
     *fields, stored = row
@@ -314,6 +319,17 @@ def _gapless(updates: list[StoredUpdate], after: int, last: int) -> tuple[Stored
     if [update.seq for update in updates] != list(range(after + 1, last + 1)):
         raise DocumentCorrupt("The document's log has a gap.")
     return tuple(updates)
+
+
+def _state_at(db: sqlite3.Connection, change_seq: int) -> StoredState | None:
+    last = db.execute(Q["update_at_change"], (change_seq,)).fetchone()[0]
+    if last is None:
+        return None
+    checkpoint = _checkpoint(db.execute(Q["checkpoint_before"], (last,)).fetchone())
+    rows = db.execute(Q["updates_between"], (_seq(checkpoint), last))
+    updates = tuple(_update(row) for row in rows)
+    whole = [update.seq for update in updates] == list(range(_seq(checkpoint) + 1, last + 1))
+    return StoredState(checkpoint, updates) if whole else None
 
 
 def _updates_after(db: sqlite3.Connection, seq: int) -> tuple[StoredUpdate, ...] | None:
@@ -355,7 +371,7 @@ def _rolled_back_cleanly(db: sqlite3.Connection, error: sqlite3.Error) -> bool:
 
 
 def _write(db: sqlite3.Connection, batch: Batch) -> None:
-    db.executemany(Q["add_update"], (_update_row(update) for update in batch.updates))
+    db.executemany(Q["add_update"], (update_row(update) for update in batch.updates))
     # Superseded rows go first: a row gathered and superseded in one batch was never inserted.
     db.executemany(Q["drop_change"], ((seq,) for seq in batch.superseded))
     db.executemany(
@@ -380,7 +396,7 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
         ((a.principal, a.verb, a.key, a.arguments, a.answer, a.at) for a in batch.answers),
     )
     if batch.checkpoint is not None:
-        db.execute(Q["add_checkpoint"], _checkpoint_row(batch.checkpoint))
+        db.execute(Q["add_checkpoint"], checkpoint_row(batch.checkpoint))
 
 
 def _touch(db: sqlite3.Connection) -> None:
@@ -395,15 +411,6 @@ def _trim(db: sqlite3.Connection, before: int) -> None:
             db.execute(Q["drop_checkpoint"], (seq,))
     if kept:
         db.execute(Q["drop_updates"], (min(kept),))
-
-
-def _update_row(u: StoredUpdate) -> tuple[object, ...]:
-    sum_ = checksum(u.seq, u.data, u.splice)
-    return (u.seq, u.at, u.principal, u.via, u.data, u.splice, u.change_seq, sum_)
-
-
-def _checkpoint_row(c: Checkpoint) -> tuple[object, ...]:
-    return (c.seq, c.at, c.data, c.block_index, checksum(c.seq, c.data, c.block_index))
 
 
 def _told_epoch(path: Path) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from actors.examine import examine_content
 from actors.file_content import FileContent
-from actors.stored import Batch, NotCommittedError, checkpoints_to_keep
+from actors.stored import Batch, NotCommittedError, StoredState, checkpoints_to_keep
 from shared.block_changes import Row
 from shared.checkup import Checkup, Copied
 from shared.errors import StorageUnavailable
@@ -148,6 +148,19 @@ class MemoryStore:
             rows=loaded.rows,
         )
         return examine_content(content, doc_id)
+
+    async def state_at(self, change_seq: int) -> StoredState | None:
+        reached = [seq for seq, u in self.updates.items() if u.change_seq <= change_seq]
+        if not reached:
+            return None
+        last = max(reached)
+        before = [seq for seq in self.checkpoints if seq <= last]
+        checkpoint = self.checkpoints[max(before)] if before else None
+        first = checkpoint.seq + 1 if checkpoint else 1
+        wanted = range(first, last + 1)
+        if any(seq not in self.updates for seq in wanted):
+            return None
+        return StoredState(checkpoint, tuple(self.updates[seq] for seq in wanted))
 
     async def close(self) -> None:
         self.closed = True

@@ -56,6 +56,13 @@ class Batch(msgspec.Struct):
             self.depth = effects.depth
 
 
+class StoredState(msgspec.Struct, frozen=True):
+    """A moment of the document: a checkpoint and the updates from there to it, in order."""
+
+    checkpoint: Checkpoint | None
+    updates: tuple[StoredUpdate, ...]
+
+
 class CommitUnknownError(Exception):
     """COMMIT itself failed: the batch may count at the next open."""
 
@@ -119,6 +126,12 @@ class DocumentStore(Protocol):
     async def check(self, doc_id: str) -> Checkup:
         """Whether everything stored is sound; `doc_id` is whose it must be."""
 
+    async def state_at(self, change_seq: int) -> StoredState | None:
+        """What the document was when the change feed's head was `change_seq`.
+
+        None when that is no longer kept. Raises DocumentCorrupt.
+        """
+
     async def close(self) -> None:
         """Frees the file. Idempotent."""
 
@@ -130,6 +143,17 @@ def checksum(seq: int, *parts: bytes) -> bytes:
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.digest()
+
+
+def update_row(u: StoredUpdate) -> tuple[object, ...]:
+    """The parameters of `add_update`."""
+    sum_ = checksum(u.seq, u.data, u.splice)
+    return (u.seq, u.at, u.principal, u.via, u.data, u.splice, u.change_seq, sum_)
+
+
+def checkpoint_row(c: Checkpoint) -> tuple[object, ...]:
+    """The parameters of `add_checkpoint`."""
+    return (c.seq, c.at, c.data, c.block_index, checksum(c.seq, c.data, c.block_index))
 
 
 def checkpoints_to_keep(checkpoints: Sequence[tuple[int, int]], before: int) -> frozenset[int]:

@@ -7,7 +7,7 @@ so that a later write of theirs touches nothing they did not see.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -113,6 +113,8 @@ def read_document(
         section = find_section(live, request.section_id)
         start, end = section.start, section.end
     if request.find is not None or request.outline:
+        cursor = Cursor(live.log.head, part=True)
+        live.views.on_read(caller.principal, cursor, (), now)
         return _look(live, request, start, end)
     shown = _fit(live, start, end, request.max_chars)
     whole = (start, shown) == (0, len(ids))
@@ -140,7 +142,7 @@ def read_changes(
 ) -> ReadChangesResult:
     """What changed since the caller's cursor. Raises InvalidCursor."""
     if request.cursor is None:
-        return _start_over(live, "no_cursor")
+        return _start_over(live, caller, "no_cursor", now)
     cursor = live.cursors.decode(request.cursor, live.log.head)
     exclude = caller.principal if request.exclude_self else None
     page = live.log.page(
@@ -151,8 +153,12 @@ def read_changes(
         exclude,
     )
     if page.too_old:
-        return _start_over(live, "too_old")
-    on = Cursor(page.seq, cut=page.cut, part=cursor.part)
+        return _start_over(live, caller, "too_old", now)
+    # What was left out as the caller's own was not shown by this answer.
+    left_out = exclude is not None and any(
+        row.principal == exclude for row in live.log.rows_since(cursor.seq)
+    )
+    on = Cursor(page.seq, cut=page.cut, part=cursor.part or left_out)
     shown = [Shown(e.block_id, live.text(e.block_id), e.after) for e in page.entries]
     live.views.on_changes(
         caller.principal,
@@ -175,14 +181,18 @@ def read_changes(
     )
 
 
-def _start_over(live: LiveDocument, reason: str) -> ReadChangesResult:
+def _start_over(
+    live: LiveDocument, caller: Caller, reason: Literal["no_cursor", "too_old"], now: int
+) -> ReadChangesResult:
+    cursor = Cursor(live.log.head, part=True)
+    live.views.on_read(caller.principal, cursor, (), now)
     return ReadChangesResult(
         blocks=(),
         removed=(),
-        cursor=live.cursors.encode(Cursor(live.log.head, part=True)),
+        cursor=live.cursors.encode(cursor),
         truncated=True,
         more=False,
-        reason="no_cursor" if reason == "no_cursor" else "too_old",
+        reason=reason,
         next_step=READ_ONCE,
     )
 

@@ -6,7 +6,7 @@ cursor that never makes it skip somebody else's change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 import msgspec
@@ -37,6 +37,7 @@ from shared.protocol import (
 from shared.stored import Effects
 from shared.tree import Block, Node, Text
 from shared.view import Shown
+from shared.views import cursor_after_write
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -46,12 +47,27 @@ class Written(msgspec.Struct, frozen=True):
     effects: Effects | None
 
 
-def patch(live: LiveDocument, caller: Caller, request: PatchRequest, now: int) -> Written:
-    """The document, or one section, as it should read. Raises what `plan_patch` raises."""
-    base, seen = _seen(live, caller, request.options, now)
+class NeedsPastError(Exception):
+    """The author's base is known only as a moment; what the document was then must be rebuilt.
+
+    Its change sequence is in `args[0]`. The verb is then called again with `past`.
+    """
+
+
+Past = Sequence[tuple[str, str]] | None  # ids and Markdown at the base; (): no longer kept
+
+
+def patch(
+    live: LiveDocument, caller: Caller, request: PatchRequest, now: int, past: Past = None
+) -> Written:
+    """The document, or one section, as it should read.
+
+    Raises what `plan_patch` raises, and NeedsPastError.
+    """
+    base, seen = _seen(live, caller, request.options, now, past)
     plan = plan_patch(
         live.present(),
-        new_blocks(live, request.blocks),
+        new_blocks(live, caller, request.blocks, now),
         seen,
         merger=MERGER,
         anchors=request.anchors,
@@ -63,22 +79,27 @@ def patch(live: LiveDocument, caller: Caller, request: PatchRequest, now: int) -
     return _carry_out(live, caller, request.options, plan, base, now)
 
 
-def insert(live: LiveDocument, caller: Caller, request: InsertRequest, now: int) -> Written:
+def insert(
+    live: LiveDocument, caller: Caller, request: InsertRequest, now: int, past: Past = None
+) -> Written:
     """New blocks at one place. Raises what `plan_insert` raises, and InvalidCursor."""
+    del past  # nothing need have been seen
     base = _base(live, request.options)
-    new = new_blocks(live, request.blocks)
+    new = new_blocks(live, caller, request.blocks, now)
     plan = plan_insert(live.present(), new, request.after, options=request.options)
     return _carry_out(live, caller, request.options, plan, base, now)
 
 
-def replace(live: LiveDocument, caller: Caller, request: ReplaceRequest, now: int) -> Written:
-    """A range of blocks by others. Raises what `plan_replace` raises."""
-    base, seen = _seen(live, caller, request.options, now)
+def replace(
+    live: LiveDocument, caller: Caller, request: ReplaceRequest, now: int, past: Past = None
+) -> Written:
+    """A range of blocks by others. Raises what `plan_replace` raises, and NeedsPastError."""
+    base, seen = _seen(live, caller, request.options, now, past)
     plan = plan_replace(
         live.present(),
         request.start,
         request.end,
-        new_blocks(live, request.blocks),
+        new_blocks(live, caller, request.blocks, now),
         seen,
         merger=MERGER,
         options=request.options,
@@ -88,9 +109,11 @@ def replace(live: LiveDocument, caller: Caller, request: ReplaceRequest, now: in
     return _carry_out(live, caller, request.options, plan, base, now)
 
 
-def delete(live: LiveDocument, caller: Caller, request: DeleteRequest, now: int) -> Written:
-    """Named blocks go. Raises what `plan_delete` raises."""
-    base, seen = _seen(live, caller, request.options, now)
+def delete(
+    live: LiveDocument, caller: Caller, request: DeleteRequest, now: int, past: Past = None
+) -> Written:
+    """Named blocks go. Raises what `plan_delete` raises, and NeedsPastError."""
+    base, seen = _seen(live, caller, request.options, now, past)
     plan = plan_delete(live.present(), request.blocks, seen, options=request.options)
     return _carry_out(live, caller, request.options, plan, base, now)
 
@@ -98,15 +121,19 @@ def delete(live: LiveDocument, caller: Caller, request: DeleteRequest, now: int)
 # --- what was sent -------------------------------------------------------------------------------
 
 
-def new_blocks(live: LiveDocument, sent: Sequence[Block]) -> list[NewBlock]:
+def new_blocks(
+    live: LiveDocument, caller: Caller, sent: Sequence[Block], now: int
+) -> list[NewBlock]:
     """The blocks of a call with their canonical Markdown.
 
-    A line that looks like an anchor but names no block of this document is text.
+    A line that looks like an anchor is one when it names a block that is, or that the caller was
+    shown; else it is text.
     """
+    known = live.views.known(caller.principal, now)
     return [
         NewBlock.of(block, canonical(block))
         for one in sent
-        for block in _with_foreign_anchor_as_text(live, one)
+        for block in _with_foreign_anchor_as_text(live, known, one)
     ]
 
 
@@ -114,9 +141,12 @@ def canonical(block: Block) -> str:
     return render(block.node, block.hints).text
 
 
-def _with_foreign_anchor_as_text(live: LiveDocument, block: Block) -> list[Block]:
+def _with_foreign_anchor_as_text(
+    live: LiveDocument, known: Container[str], block: Block
+) -> list[Block]:
     ref = parse_ref(block.anchor) if block.anchor else None
-    if block.anchor is None or (ref is not None and ref.block_id in live.index):
+    ours = ref is not None and (ref.block_id in live.index or ref.block_id in known)
+    if block.anchor is None or ours:
         return [block]
     line = Text(f"[{block.anchor}]")
     source = f"[{block.anchor}]\n{block.source}"
@@ -146,20 +176,21 @@ def _base(live: LiveDocument, options: WriteOptions) -> Cursor | None:
 
 
 def _seen(
-    live: LiveDocument, caller: Caller, options: WriteOptions, now: int
+    live: LiveDocument, caller: Caller, options: WriteOptions, now: int, past: Past
 ) -> tuple[Cursor | None, Seen]:
     base = _base(live, options)
     seen = live.views.choose(caller.principal, base, now)
     if seen is not None:
         return base, seen
     assert base is not None  # without a base there is always an answer
-    if base.seq < live.log.floor:
+    # The view is gone, and it was whole: it was the document of that moment.
+    if past is None and not live.log.touched_since(base.seq):
+        past = [(block.block_id, block.text) for block in live.present()]
+    if past is None:
+        raise NeedsPastError(base.seq)
+    if not past:
         raise BaseExpired("base: what the document said at that cursor is no longer known.")
-    # The view is gone, and it was whole: what nobody touched since was in it as it is now.
-    touched = live.log.touched_since(base.seq)
-    shown = ((p.block_id, p.text) for p in live.present() if p.block_id not in touched)
-    state = Seen.of_state(shown, live.views.known(caller.principal, now))
-    return base, msgspec.structs.replace(state, whole=not touched)
+    return base, Seen.of_state(past, live.views.known(caller.principal, now))
 
 
 def _added(live: LiveDocument, base: Cursor | None) -> frozenset[str]:
@@ -191,22 +222,36 @@ def _carry_out(
     base: Cursor | None,
     now: int,
 ) -> Written:
-    start = base or live.views.oldest_cursor(caller.principal, now)
-    behind = start is not None and any(True for _ in live.log.rows_since(start.seq))
+    before, oldest = live.log.head, live.views.oldest_cursor(caller.principal, now)
     if options.dry_run or not plan.ops:
+        cursor, behind = cursor_after_write(base, oldest, before, before)
+        _note(live, caller, base, cursor, now)
         foreseen = _foreseen(live, plan) if options.dry_run else ()
-        return Written(_result(live, plan, foreseen, start, behind=behind), None)
+        return Written(_result(live, plan, foreseen, cursor, behind=behind), None)
     check_movable(live.fragment, live.index.ids, plan)
     executor = Executor(live.index.ids, live.fresh_id)
     author = Author(caller.principal, caller.name, "agent" if caller.agent else "editor")
     effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
-    cursor = start
-    if start is not None and not behind:
-        cursor = Cursor(live.log.head, part=start.part)
+    cursor, behind = cursor_after_write(base, oldest, before, live.log.head)
     removed = tuple(op.block_id for op in plan.ops if isinstance(op, Delete))
     written = list(dict.fromkeys(executor.written))
     place = {block_id: at for at, block_id in enumerate(live.index.ids)}
     shown = [Shown(i, live.text(i), _before(live, place[i])) for i in written if i in place]
+    _note(live, caller, base, cursor, now, shown, removed)
+    answered = [_told(live, block, executor.sent.get(block.block_id)) for block in shown]
+    return Written(_result(live, plan, answered, cursor, behind=behind), effects)
+
+
+def _note(
+    live: LiveDocument,
+    caller: Caller,
+    base: Cursor | None,
+    cursor: Cursor | None,
+    now: int,
+    shown: Sequence[Shown] = (),
+    removed: Sequence[str] = (),
+) -> None:
+    """Whoever is given a cursor has seen what was shown with it."""
     live.views.on_write(
         caller.principal,
         base,
@@ -216,8 +261,6 @@ def _carry_out(
         order=live.index.ids,
         now=now,
     )
-    answered = [_told(live, block, executor.sent.get(block.block_id)) for block in shown]
-    return Written(_result(live, plan, answered, cursor, behind=behind), effects)
 
 
 def _before(live: LiveDocument, position: int) -> str | None:

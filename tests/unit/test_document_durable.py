@@ -101,7 +101,7 @@ async def test_when_the_store_does_not_come_back_the_outcome_is_unknown() -> Non
     async def gone() -> None:
         raise StorageUnavailable("The disk is gone.")
 
-    bench.document._opener = gone  # type: ignore[assignment]
+    bench.document._keeper._opener = gone  # type: ignore[assignment]
     bench.store.fail = CommitUnknownError("I/O error")
     with pytest.raises(OutcomeUnknown):
         await bench.insert("Who knows.")
@@ -125,11 +125,12 @@ async def test_while_storage_refuses_writes_reads_answer_and_it_mends_itself() -
     for refused in (bench.insert("Still none."), bench.type(1, "x")):
         with pytest.raises(StorageUnavailable):
             await refused
-    assert bench.document.degraded
+    states = [bench.document.degraded]
     bench.store.full = False
     async with asyncio.timeout(3 * PROBE_S):
         await mended.wait()
-    assert not bench.document.degraded
+    states.append(bench.document.degraded)
+    assert states == [True, False]
     await bench.type(1, " Back.")
     assert await bench.markdown() == TEXT.replace("words.", "words. Back.")
 

@@ -114,7 +114,7 @@ async def test_seeding_is_no_change() -> None:
 
 async def test_cursors_from_elsewhere_are_refused() -> None:
     bench, other = await Bench.of(TEXT), await Bench.of(TEXT)
-    other.document._now_live().cursors.__init__(b"another secret!!")  # type: ignore[misc]
+    other.document._keeper.live.cursors.__init__(b"another secret!!")  # type: ignore[misc]
     await other.type(1, "!")
     cursor = bench.document.cursor()
     for wrong in (other.document.cursor(), cursor + 1, cursor + 2**40, -cursor, 0, 2**60):

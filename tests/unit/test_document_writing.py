@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import (
+    BaseExpired,
     BaseRequired,
     EmptyPatch,
     InvalidArgument,
@@ -209,6 +210,38 @@ async def test_the_cursor_of_a_write_skips_nobodys_change() -> None:
     assert after.cursor == alone.cursor
     told = await bench.changes(after.cursor)
     assert {block.by for block in told.blocks} == {("Ann",), ("Scribe",)}
+
+
+async def test_a_base_whose_view_is_gone_is_the_document_of_that_moment() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.type(1, " Mine.")
+    await bench.erase(2)
+    bench.now += 25 * 3600 * 1000
+    sent = TEXT.replace("Third", "Last").replace("First words.", "Some first words.")
+    result = await bench.patch(sent, base=read.cursor)
+    assert (result.inserted, result.deleted, result.conflicts) == (0, 0, ())
+    assert await bench.markdown() == "# Plan\n\nSome first words. Mine.\n\nLast words.\n"
+
+
+async def test_a_base_of_a_partial_answer_whose_view_is_gone_is_refused() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read(max_chars=1)
+    bench.now += 25 * 3600 * 1000
+    with pytest.raises(BaseExpired):
+        await bench.patch(TEXT, base=read.cursor)
+
+
+async def test_a_base_before_what_is_kept_is_refused() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    for _ in range(2):
+        await bench.type(1, "x")
+        await bench.restart()
+        bench.now += 30 * 24 * 3600 * 1000
+    await bench.document._keeper.store.trim(bench.now)
+    with pytest.raises(BaseExpired):
+        await bench.patch(TEXT.replace("Third", "Last"), base=read.cursor)
 
 
 async def test_a_dry_run_says_what_would_happen_and_does_nothing() -> None:
