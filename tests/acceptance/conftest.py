@@ -11,7 +11,7 @@ from tests.acceptance.editors import CLIENTS, Editor
 from tests.acceptance.server import Server
 
 OpenEditor = Callable[..., Editor]
-"""`(doc, client="y-websocket", token=the owner's, synced=True)`: see the fixture `editor`."""
+"""`(doc, client="y-websocket", token=the owner's, *, synced=True, client_id=None)`: an `Editor`."""
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +27,15 @@ def editor(server: Server) -> Iterator[OpenEditor]:
     with ExitStack() as stack:
 
         def open_editor(
-            doc: str, client: str = CLIENTS[0], token: str | None = None, *, synced: bool = True
+            doc: str,
+            client: str = CLIENTS[0],
+            token: str | None = None,
+            *,
+            synced: bool = True,
+            client_id: int | None = None,
         ) -> Editor:
-            editor = Editor(server.collab, doc, server.token if token is None else token, client)
+            token = server.token if token is None else token
+            editor = Editor(server.collab, doc, token, client, client_id)
             stack.callback(editor.kill)
             return editor.wait_synced() if synced else editor
 

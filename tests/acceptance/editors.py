@@ -36,8 +36,10 @@ class Editor:
         present: The awareness states it knows, by client id; as of its last awareness event.
     """
 
-    def __init__(self, url: str, doc: str, token: str, client: str = CLIENTS[0]) -> None:
-        """`url`: ws://…/collab."""
+    def __init__(
+        self, url: str, doc: str, token: str, client: str = CLIENTS[0], client_id: int | None = None
+    ) -> None:
+        """`url`: ws://…/collab. `client_id`: of Yjs; one drawn by lot if None."""
         self.said: list[dict[str, Any]] = []
         self.present: dict[str, Any] = {}
         self._answers: dict[int, dict[str, Any]] = {}
@@ -46,6 +48,7 @@ class Editor:
             [
                 *("node", "editor.mjs", "--url", url, "--doc", doc),
                 *("--token", token, "--client", client),
+                *(() if client_id is None else ("--id", str(client_id))),
             ],
             cwd=NPM,
             stdin=subprocess.PIPE,
@@ -131,6 +134,8 @@ class Editor:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if not line.endswith("\n"):
+                return  # it was killed while it spoke
             said = json.loads(line)
             if "id" in said:
                 self._answers[said["id"]] = said

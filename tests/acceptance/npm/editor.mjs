@@ -1,6 +1,6 @@
 // An editor without a screen: the unmodified y-websocket client, told what to do on stdin.
 //
-//   node editor.mjs --url ws://127.0.0.1:8000/collab --doc ID --token T [--client y-websocket-2]
+//   node editor.mjs --url ws://127.0.0.1:8000/collab --doc ID --token T [--client y-websocket-2] [--id 5]
 //
 // One JSON object a line. In: {id, do: an act, …}; the acts stand below. `run` takes the body of a
 // function, for what only one test does.
@@ -13,11 +13,13 @@ import * as Y from 'yjs'
 
 const { values: options } = parseArgs({ options: {
   url: { type: 'string' }, doc: { type: 'string' }, token: { type: 'string', default: '' },
-  client: { type: 'string', default: 'y-websocket' } } })
+  client: { type: 'string', default: 'y-websocket' }, id: { type: 'string' } } })
+console.log = console.error // libraries may log; stdout is ours
 const { WebsocketProvider } = await import(options.client)
 
 const say = (object) => process.stdout.write(JSON.stringify({ ...object, at: performance.now() }) + '\n')
 const doc = new Y.Doc()
+if (options.id) doc.clientID = Number(options.id)
 const root = doc.getXmlFragment('default')
 let connections = 0
 
