@@ -16,9 +16,9 @@ from anyio.abc import Process, TaskGroup
 
 log = logging.getLogger("docactor.supervisor")
 
-SOON_S: Final = 2.0  # a worker that lived for less is replaced only after a pause
-PAUSE_S: Final = 1.0
-MAX_SOON: Final = 3  # deaths in a row that soon: it cannot work, say so instead of going on
+SOON_S: Final = 30.0  # a worker that fails sooner than this has perhaps never served
+PAUSE_S: Final = 1.0  # before such a one is started again
+MAX_SOON: Final = 3  # such failures in a row: it cannot work, say so instead of going on
 STDERR: Final = 2
 
 
@@ -82,7 +82,9 @@ class WorkerProcesses:
             if self.is_stopping():
                 return
             log.warning("gateway %d ended with %s and is started again", number, code)
-            soon = soon + 1 if anyio.current_time() - born < SOON_S else 0
+            # Killed is not failed: code is the negative signal then.
+            failed = code > 0 and anyio.current_time() - born < SOON_S
+            soon = soon + 1 if failed else 0
             if soon >= MAX_SOON:
                 raise WorkersFailedError(f"gateway {number} ends as soon as it starts ({code})")
             if soon:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from actors.document_files import DocumentFiles
@@ -16,6 +17,7 @@ from actors.folder_lock import FolderLock, LockProof
 from actors.processes import is_alive, kill_for_certain, start_time
 from actors.socket_folder import socket_folder
 from gateway.temp_folder import LOCK_FILE, TempFolder, remove_stale
+from gateway.worker_processes import WorkerProcesses, WorkersFailedError
 
 pytestmark = pytest.mark.anyio
 
@@ -179,6 +181,14 @@ async def test_epoch_is_replaced_whole_and_goes_with_the_document(tmp_path: Path
     await files.remove("abc")
     assert list(path.parent.iterdir()) == []
     await files.remove("abc")
+
+
+async def test_gateways_that_cannot_work_are_not_started_for_ever() -> None:
+    workers = WorkerProcesses(1, lambda _number: "no order", "DOCACTOR_WORKER", 0)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with anyio.create_task_group() as group:
+            workers.start(group)
+    assert caught.group_contains(WorkersFailedError, match="gateway 0 ends as soon as it starts")
 
 
 def test_ray_is_not_imported_before_its_environment_is_set() -> None:
