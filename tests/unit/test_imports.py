@@ -215,4 +215,4 @@ def test_the_readme_begins_with_the_two_commands_a_newcomer_needs() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     first_block = readme.split("```")[1]
     commands = [line.split("#")[0].strip() for line in first_block.splitlines()[1:]]
-    assert commands == ["make demo", ".venv/bin/docactor serve"]
+    assert commands == ["make demo", "make test"]
