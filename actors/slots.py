@@ -58,8 +58,8 @@ READS: Final = frozenset({"read_document", "read_changes", "back_up", "check"})
 class DocumentPort(Protocol):
     """What a slot needs of a document beside its verbs."""
 
-    failed: DocactorError | None
-
+    @property
+    def failed(self) -> DocactorError | None: ...
     @property
     def degraded(self) -> bool: ...
     @property
