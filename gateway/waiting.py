@@ -1,7 +1,8 @@
 """A waiting read_changes: held here, woken by the document's commit notices over the link.
 
 It costs the document nothing until there is something to read, and is read once when what changed
-has been quiet for a while: an agent that follows somebody typing gets one answer a pause.
+has been quiet for a while: an agent that follows somebody typing gets one answer a pause. What is
+read before, to know how things stand, is no answer: the document does not count it as shown.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
+import msgspec
 
 from gateway.ports import RouterPort
 from shared.cursor import FLAG_BITS, TAG_BITS
@@ -52,7 +54,7 @@ class ChangesWait:
         held: Where the wait is held.
         ref: The document's id or slug.
         caller: Who asks.
-        request: What is asked; the same every time it is read.
+        request: What is asked.
         now: Seconds, monotonic.
     """
 
@@ -83,25 +85,27 @@ class ChangesWait:
         Raises:
             DocactorError: as reading does.
         """
-        deadline = self._now() + wait_s
-        result = await self._read()
-        if wait_s <= 0 or _is_final(result):
-            return result
-        if _has_changes(result):
-            moved = await self._settle(_seq(result), settle_s, deadline)
-            return await self._read() if moved else result
-        for _ in range(MAX_WAKES):
-            if not await self._wait(_seq(result), deadline - self._now()):
-                return result
-            await self._settle(_seq(result), settle_s, deadline)
-            result = await self._read()
-            if _has_changes(result) or _is_final(result):
-                return result
-        return result
+        if wait_s > 0:
+            await self._until_settled(settle_s, self._now() + wait_s)
+        return await self._read(self._request)
 
-    async def _read(self) -> ReadChangesResult:
+    async def _until_settled(self, settle_s: float, deadline: float) -> None:
+        look = msgspec.structs.replace(self._request, look=True)
+        found = await self._read(look)
+        if _has_changes(found) and not _is_final(found):
+            await self._settle(_seq(found), settle_s, deadline)
+            return
+        for _ in range(MAX_WAKES):
+            if _has_changes(found) or _is_final(found):
+                return
+            if not await self._wait(_seq(found), deadline - self._now()):
+                return
+            await self._settle(_seq(found), settle_s, deadline)
+            found = await self._read(look)
+
+    async def _read(self, request: ReadChangesRequest) -> ReadChangesResult:
         result: ReadChangesResult = await self._router.call(
-            self._ref, "read_changes", self._caller, self._request
+            self._ref, "read_changes", self._caller, request
         )
         return result
 
@@ -115,9 +119,8 @@ class ChangesWait:
                 return True
         return False
 
-    async def _settle(self, seq: int, settle_s: float, deadline: float) -> bool:
-        """Wait for `settle_s` seconds of quiet; whether anything came beyond `seq`."""
-        head = seq
+    async def _settle(self, seq: int, settle_s: float, deadline: float) -> None:
+        """Wait for `settle_s` seconds of quiet, counted from the last change beyond `seq`."""
         with self._held.hold():
             link = await self._router.link(self._ref)
             head = max(seq, link.change_seq)
@@ -125,7 +128,6 @@ class ChangesWait:
                 if not await link.wait_beyond(head, left):
                     break
                 head = max(head + 1, link.change_seq)
-        return head > seq
 
 
 def _is_final(result: ReadChangesResult) -> bool:

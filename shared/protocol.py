@@ -129,12 +129,16 @@ class ReadDocumentRequest(msgspec.Struct, frozen=True):
 
 
 class ReadChangesRequest(msgspec.Struct, frozen=True):
-    """`cursor` is the caller's number as it came; the document checks it."""
+    """`cursor` is the caller's number as it came; the document checks it.
+
+    `look`: the answer is for the gateway alone, the caller is shown nothing.
+    """
 
     cursor: int | None = None
     max_chars: int = DEFAULT_READ_CHARS
     exclude_self: bool = False
     format: FeedFormat = "blocks"
+    look: bool = False
 
 
 class WriteOptions(msgspec.Struct, frozen=True):

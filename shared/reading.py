@@ -142,7 +142,7 @@ def read_changes(
 ) -> ReadChangesResult:
     """What changed since the caller's cursor. Raises InvalidCursor."""
     if request.cursor is None:
-        return _start_over(live, caller, "no_cursor", now)
+        return _start_over(live, caller, "no_cursor", now, look=request.look)
     cursor = live.cursors.decode(request.cursor, live.log.head)
     exclude = caller.principal if request.exclude_self else None
     page = live.log.page(
@@ -153,22 +153,22 @@ def read_changes(
         exclude,
     )
     if page.too_old:
-        return _start_over(live, caller, "too_old", now)
+        return _start_over(live, caller, "too_old", now, look=request.look)
     # What was left out as the caller's own was not shown by this answer.
     left_out = exclude is not None and any(
         row.principal == exclude for row in live.log.rows_since(cursor.seq)
     )
     on = Cursor(page.seq, cut=page.cut, part=cursor.part or left_out)
-    shown = [Shown(e.block_id, live.text(e.block_id), e.after) for e in page.entries]
-    live.views.on_changes(
-        caller.principal,
-        cursor,
-        on,
-        shown=shown,
-        removed=page.removed,
-        order=live.index.ids,
-        now=now,
-    )
+    if not request.look:
+        live.views.on_changes(
+            caller.principal,
+            cursor,
+            on,
+            shown=[Shown(e.block_id, live.text(e.block_id), e.after) for e in page.entries],
+            removed=page.removed,
+            order=live.index.ids,
+            now=now,
+        )
     return ReadChangesResult(
         blocks=_changed(live, page),
         removed=page.removed,
@@ -182,10 +182,16 @@ def read_changes(
 
 
 def _start_over(
-    live: LiveDocument, caller: Caller, reason: Literal["no_cursor", "too_old"], now: int
+    live: LiveDocument,
+    caller: Caller,
+    reason: Literal["no_cursor", "too_old"],
+    now: int,
+    *,
+    look: bool,
 ) -> ReadChangesResult:
     cursor = Cursor(live.log.head, part=True)
-    live.views.on_read(caller.principal, cursor, (), now)
+    if not look:
+        live.views.on_read(caller.principal, cursor, (), now)
     return ReadChangesResult(
         blocks=(),
         removed=(),

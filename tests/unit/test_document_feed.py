@@ -140,3 +140,16 @@ async def test_reading_leaves_the_document_as_it_is() -> None:
         await bench.read(**arguments)
     await bench.changes(bench.document.cursor(), ANN)
     assert (bench.document.state_vector(), bench.store.updates) == before
+
+
+async def test_a_look_of_the_gateways_leaves_the_reader_where_it_was() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.type(1, " mo")
+    assert (await bench.changes(read.cursor, look=True)).blocks[0].text == "First words. mo"
+    await bench.type(1, "re")
+    answer = await bench.changes(read.cursor)
+    assert answer.blocks[0].text == "First words. more"
+    text = TEXT.replace("First words.", "First words. more, revised.")
+    result = await bench.patch(text, base=answer.cursor)
+    assert (result.replaced, result.conflicts) == (1, ())
