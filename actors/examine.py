@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from actors.checkpointing import fits
 from actors.file_content import FileContent, read_content
@@ -116,7 +116,8 @@ def stored_index(walk: Walk) -> SavedIndex:
 
 def row_problems(content: FileContent, present: Sequence[str]) -> list[str]:
     """What in the change feed cannot have happened, given the blocks that are there."""
-    head, floor = content.meta.get("head"), content.meta.get("floor")
+    head: Any = content.meta.get("head")
+    floor: Any = content.meta.get("floor")
     found = []
     numbers = [row.seq for row in content.rows]
     known = isinstance(head, int) and isinstance(floor, int) and bool(numbers)

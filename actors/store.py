@@ -50,6 +50,7 @@ Q: Final = load_queries("queries_document.sql")
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
+_ABANDONED: Final[list[sqlite3.Connection]] = []  # of fenced stores: never closed, see `close`
 _PRAGMAS: Final = """
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = WAL;
@@ -77,6 +78,7 @@ class SqliteStore:
         self._epoch = epoch
         self._parent = os.getppid()
         self._closed = False
+        self._fenced = False
 
     @classmethod
     async def open(cls, path: Path, epoch: int) -> SqliteStore:
@@ -89,6 +91,11 @@ class SqliteStore:
         """
         if not await anyio.Path(path).exists():
             raise StorageUnavailable("The document's file is missing.")
+        if (await anyio.Path(path).stat()).st_size == 0:
+            raise DocumentCorrupt("The document's file is empty.")  # SQLite would take it for new
+        told = await anyio.to_thread.run_sync(_told_epoch, path)
+        if told > epoch:  # opening alone settles the log, which may be somebody else's by now
+            raise StaleEpochError(told)
         return await cls._open(path, epoch, lambda db: _claim(db, path, epoch))
 
     @classmethod
@@ -160,9 +167,11 @@ class SqliteStore:
         substitute for the lock: a process may be stopped between the look and the commit.
         """
         if os.getppid() != self._parent:
+            self._fenced = True
             raise FencedError("the process that started this one is gone")
         epoch = _told_epoch(self.path)
         if epoch > self._epoch:
+            self._fenced = True
             raise FencedError(f"the document was opened under epoch {epoch}")
         _transaction(db, write)
 
@@ -173,6 +182,11 @@ class SqliteStore:
         if self._closed:
             return
         self._closed = True
+        if self._fenced:
+            # Closing puts the log as this process knows it into the file. Where locks do not hold
+            # it is another's log by now, and the file would be ruined. The process ends soon.
+            _ABANDONED.append(self._connection._conn)  # noqa: SLF001
+            self._connection._connection = None  # noqa: SLF001
         with anyio.CancelScope(shield=True):
             await self._connection.close()
 
