@@ -81,12 +81,23 @@ CREATE TABLE documents (
   state      TEXT NOT NULL CHECK (state IN ('creating', 'ready', 'deleted')),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,      -- last change of the content, as last reported
-  owner      TEXT NOT NULL          -- the person it belongs to
+  owner      TEXT NOT NULL,         -- the person it belongs to
+  expires_at INTEGER,               -- when it is deleted by itself; NULL: never
+  deleted_at INTEGER                -- set while state is deleted: row and file go 30 days later
 ) STRICT;
 
 -- A slug is reserved from the moment its document is being created until that is deleted.
 CREATE UNIQUE INDEX documents_by_slug ON documents (slug) WHERE state <> 'deleted';
 CREATE INDEX documents_by_update ON documents (updated_at, doc_id) WHERE state = 'ready';
+CREATE INDEX documents_by_deletion ON documents (deleted_at, doc_id) WHERE state = 'deleted';
+CREATE INDEX documents_by_expiry ON documents (expires_at)
+WHERE state = 'ready' AND expires_at IS NOT NULL;
+
+-- Nodes that get no documents any more, until they leave or are taken back.
+CREATE TABLE drained_nodes (
+  node TEXT PRIMARY KEY,            -- Ray's id
+  at   INTEGER NOT NULL
+) STRICT;
 
 -- Who holds, or last held, each document. The row stays when the document is passive: it keeps the
 -- epoch, which only ever rises.

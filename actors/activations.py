@@ -15,8 +15,10 @@ from functools import partial
 import anyio
 import msgspec
 
+from actors.adoption import adopt_slots
 from actors.background import Background
 from actors.document_files import Files
+from actors.held import Held, Seed
 from actors.life import SERVING
 from actors.nodes import Nodes
 from actors.ports import (
@@ -31,39 +33,17 @@ from actors.ports import (
 from shared.directory_protocol import DirectorySettings
 from shared.errors import (
     DocactorError,
+    DocumentNotFound,
     InternalError,
     Moved,
     Overloaded,
     ShuttingDown,
     StorageUnavailable,
 )
-from shared.protocol import Activated, Activation, Caller, Report, Route, RouteKey, Whoami
-from shared.tree import Block
+from shared.limits import CLOSINGS_AT_ONCE, ROOM_QUESTIONS
+from shared.protocol import Activated, Activation, Report, Route, RouteKey
 
 log = logging.getLogger(__name__)
-
-
-class Seed(msgspec.Struct, frozen=True):
-    """What a document being created starts with."""
-
-    blocks: tuple[Block, ...]
-    caller: Caller
-    title: str | None
-
-
-class Held(msgspec.Struct):
-    """An active document.
-
-    Attributes:
-        used: The loop's time, in seconds, at which it was last busy.
-        reported: What it last said of itself; title and last change are in the catalog.
-    """
-
-    route: Route
-    holder: Holder
-    used: float
-    busy: bool = True
-    reported: Report | None = None
 
 
 class Activations:
@@ -161,6 +141,37 @@ class Activations:
             closing.set()
         return closed
 
+    async def put_away(self, doc_id: str) -> None:
+        """Closes a document whatever is going on with it; no slot of ours has it on return."""
+        while True:
+            if closing := self._closing.get(doc_id):
+                await closing.wait()
+            elif opening := self._opening.get(doc_id):
+                await asyncio.wait([opening])
+            elif held := self._held.get(doc_id):
+                if not await self.passivate(doc_id, None) and self._held.get(doc_id) is held:
+                    del self._held[doc_id]  # it cannot close; the kill frees the file
+                    await self._discard(held.holder)
+            else:
+                return
+
+    async def leave(self, node_id: str, seconds: float) -> None:
+        """Closes every document on a node; they open elsewhere when they are asked for.
+
+        Returns after `seconds` at the latest; the rest goes on in the background.
+        """
+        done = anyio.Event()
+
+        async def leave() -> None:
+            try:
+                await self._leave(node_id)
+            finally:
+                done.set()
+
+        self._background.spawn(leave, f"drain node {node_id}")
+        with anyio.move_on_after(seconds):
+            await done.wait()
+
     async def drain(self) -> None:
         """Closes every document and opens none any more."""
         self._draining = True
@@ -173,9 +184,8 @@ class Activations:
 
     async def adopt(self) -> None:
         """Takes up the slots that a former Directory left, kills those it cannot use."""
-        async with anyio.create_task_group() as group:
-            for actor in await self._slots.names():
-                group.start_soon(self._adopt, actor)
+        for held in await adopt_slots(self._slots, self._nodes, self._catalog):
+            self._held[held.route.key.doc_id] = held
 
     async def expected(self) -> int:
         """Documents that had an actor at the last stop and have none now."""
@@ -192,6 +202,8 @@ class Activations:
             group.start_soon(self._beat_blanks)
             for doc_id in self.active:
                 group.start_soon(self._beat_active, doc_id)
+        for blank in self._nodes.superfluous():
+            await self._discard(blank)
         self._nodes.refill()
 
     # --- opening ----------------------------------------------------------------------------------
@@ -224,6 +236,8 @@ class Activations:
             if await self._still_serves(held):
                 return held.route
             self._lost(held)
+        if await self._catalog.document(doc_id) is None:
+            raise DocumentNotFound.for_document(doc_id)  # deleted since the caller looked
         await self._activate(doc_id, None)
         return self._held[doc_id].route
 
@@ -259,11 +273,22 @@ class Activations:
             raise Overloaded("No actor came free in time.", retry_after_s=5) from None
 
     async def _make_room(self) -> bool:
-        """Closes the least recently used document that nobody is at; False: there is none."""
-        for held in sorted(self._held.values(), key=lambda h: h.used):
-            if not held.busy and await self.passivate(held.route.key.doc_id, 0.0):
+        """Closes the least recently used document that nobody is at; False: there is none.
+
+        Heartbeats are seconds old, so some of those that were busy then are asked again.
+        """
+        where_it_helps = (h for h in self._held.values() if not self._on_drained(h))
+        by_age = sorted(where_it_helps, key=lambda h: (h.busy, h.used))
+        questions = ROOM_QUESTIONS
+        for held in by_age:
+            if held.busy and (questions := questions - 1) < 0:
+                break
+            if await self.passivate(held.route.key.doc_id, 0.0):
                 return True
         return False
+
+    def _on_drained(self, held: Held) -> bool:
+        return self._nodes.is_draining(held.holder.node_id)
 
     async def _hand_over(
         self, doc_id: str, seed: Seed | None, holder: Holder, before: Assignment | None
@@ -332,11 +357,29 @@ class Activations:
             return False
         del self._held[doc_id]
         await self._catalog.hand_back(doc_id, key.epoch, self._now_ms())
-        if self._reuses.get(held.holder.actor, 0) >= self._settings.slot_reuses:
+        used_up = self._reuses.get(held.holder.actor, 0) >= self._settings.slot_reuses
+        if used_up or self._on_drained(held):
             await self._discard(held.holder)
         else:
             self._nodes.give_back(held.holder)
         return True
+
+    async def _leave(self, node_id: str) -> None:
+        places = anyio.CapacityLimiter(CLOSINGS_AT_ONCE)
+
+        async def close(doc_id: str) -> None:
+            async with places:
+                try:
+                    await self.passivate(doc_id, None)
+                except DocactorError as error:  # heartbeats come back to it
+                    log.warning("document %s is not closed yet: %s", doc_id, error.message)
+
+        async with anyio.create_task_group() as group:
+            for doc_id, held in self._held.items():
+                if held.holder.node_id == node_id:
+                    group.start_soon(close, doc_id)
+        for blank in self._nodes.superfluous():
+            await self._discard(blank)
 
     async def _discard(self, holder: Holder) -> None:
         await self._nodes.kill(holder)
@@ -380,8 +423,11 @@ class Activations:
 
     async def _note(self, held: Held, beat: Beat) -> None:
         held.busy, held.used = beat.busy, _now() - beat.idle_s
+        held.state = beat.whoami.state
         await self._report(held, beat.report)
-        if not beat.busy and beat.idle_s >= self._settings.idle_s:
+        if self._on_drained(held):
+            await self.passivate(held.route.key.doc_id, None)
+        elif not beat.busy and beat.idle_s >= self._settings.idle_s:
             await self.passivate(held.route.key.doc_id, self._settings.idle_s)
 
     async def _report(self, held: Held, report: Report | None) -> None:
@@ -392,34 +438,6 @@ class Activations:
         told = (report.title, report.updated_at)
         if before is None or told != (before.title, before.updated_at):
             await self._catalog.report(report.key.doc_id, *told)
-
-    async def _adopt(self, actor: str) -> None:
-        try:
-            who = await self._slots.whoami(actor)
-        except (SlotLostError, SlotSilentError):
-            await self._slots.kill(Holder(actor, "", 0, 0), None)
-            return
-        holder = Holder(actor, who.node_id, who.pid, who.started)
-        if who.key is None and who.state == "blank":
-            adopted = self._nodes.adopt(holder, blank=True)
-        else:
-            adopted = await self._adopt_active(holder, who)
-        if not adopted:
-            await self._slots.kill(holder, None)
-
-    async def _adopt_active(self, holder: Holder, who: Whoami) -> bool:
-        if who.key is None or who.state not in SERVING:
-            return False
-        key = who.key
-        assignment = await self._catalog.assignment(key.doc_id)
-        ready = await self._catalog.document(key.doc_id)
-        if ready is None or assignment is None or assignment.epoch != key.epoch:
-            return False
-        if not self._nodes.adopt(holder, blank=False):
-            return False
-        route = Route(key, holder.actor, holder.node_id, who.link, who.link_tcp)
-        self._held[key.doc_id] = Held(route, holder, _now())
-        return True
 
 
 def _now() -> float:

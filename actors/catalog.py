@@ -72,8 +72,11 @@ class SqliteCatalog:
         return catalog
 
     async def document(self, ref: str) -> DocumentRow | None:
+        return await self._find(ref, "by_id", "by_slug")
+
+    async def _find(self, ref: str, *queries: str) -> DocumentRow | None:
         def work(db: sqlite3.Connection) -> DocumentRow | None:
-            for query in ("by_id", "by_slug"):
+            for query in queries:
                 if row := db.execute(Q[query], (ref,)).fetchone():
                     return DocumentRow(*row)
             return None
@@ -86,7 +89,10 @@ class SqliteCatalog:
                 return False
             db.execute(
                 Q["add_document"],
-                (row.doc_id, row.slug, row.title, row.created_at, row.updated_at, row.owner),
+                (
+                    *(row.doc_id, row.slug, row.title, row.created_at, row.updated_at),
+                    *(row.owner, row.expires_at),
+                ),
             )
             if creation is not None:
                 c = creation
@@ -121,8 +127,58 @@ class SqliteCatalog:
             lambda db: db.execute(Q["delete_document"], (now, doc_id)).rowcount > 0
         )
 
+    async def deleted_document(self, ref: str) -> DocumentRow | None:
+        return await self._find(ref, "deleted_by_id", "deleted_by_slug")
+
+    async def undelete(self, doc_id: str, slug: str, expires_at: int | None) -> bool:
+        values = {"doc_id": doc_id, "slug": slug, "expires_at": expires_at}
+
+        def work(db: sqlite3.Connection) -> bool:
+            if db.execute(Q["slug_taken"], (slug,)).fetchone():
+                return False
+            return db.execute(Q["undelete"], values).rowcount > 0
+
+        return await self._write(work)
+
+    async def expired(self, now: int, limit: int) -> tuple[str, ...]:
+        return await self._run(
+            lambda db: tuple(row[0] for row in db.execute(Q["expired"], (now, limit)))
+        )
+
+    async def purgeable(
+        self, until: int, after: tuple[int, str], limit: int
+    ) -> tuple[tuple[int, str], ...]:
+        at, doc_id = after
+        values = {"until": until, "after_at": at, "after_id": doc_id, "limit": limit}
+        return await self._run(lambda db: tuple(db.execute(Q["purgeable"], values)))
+
+    async def purge(self, doc_id: str) -> None:
+        await self._write(lambda db: db.execute(Q["purge"], (doc_id,)))
+
+    async def counts(self) -> dict[DocumentState, int]:
+        return await self._run(lambda db: dict(db.execute(Q["counts"]).fetchall()))
+
+    async def drained(self) -> frozenset[str]:
+        return await self._run(lambda db: frozenset(row[0] for row in db.execute(Q["drained"])))
+
+    async def set_drained(self, node_id: str, at: int | None) -> None:
+        if at is None:
+            await self._write(lambda db: db.execute(Q["undrain"], (node_id,)))
+        else:
+            await self._write(lambda db: db.execute(Q["drain"], (node_id, at)))
+
     async def page(
         self, query: str, before: tuple[int, str] | None, limit: int
+    ) -> tuple[DocumentRow, ...]:
+        return await self._page("page", query, before, limit)
+
+    async def deleted_page(
+        self, query: str, before: tuple[int, str] | None, limit: int
+    ) -> tuple[DocumentRow, ...]:
+        return await self._page("deleted_page", query, before, limit)
+
+    async def _page(
+        self, name: str, query: str, before: tuple[int, str] | None, limit: int
     ) -> tuple[DocumentRow, ...]:
         at, doc_id = before or (2**62, "")
         values = {
@@ -132,7 +188,7 @@ class SqliteCatalog:
             "limit": limit,
         }
         return await self._run(
-            lambda db: tuple(DocumentRow(*row) for row in db.execute(Q["page"], values))
+            lambda db: tuple(DocumentRow(*row) for row in db.execute(Q[name], values))
         )
 
     async def report(self, doc_id: str, title: str, updated_at: int) -> None:

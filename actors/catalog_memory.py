@@ -5,6 +5,7 @@ Fault switch: `fail_next` is raised, once, by the next method that writes.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -20,14 +21,17 @@ class MemoryCatalog:
 
     def __init__(self) -> None:
         self.fail_next: DocactorError | None = None
+        self.lookups = 0  # of ready documents
         self._documents: dict[str, DocumentRow] = {}
         self._creations: dict[tuple[str, str], Creation] = {}
         self._assignments: dict[str, Assignment] = {}
         self._tokens: dict[bytes, TokenRow] = {}
         self._numbers: dict[str, int] = {}
+        self._drained: set[str] = set()
         self.copies: dict[Path, tuple[DocumentRow, ...]] = {}
 
     async def document(self, ref: str) -> DocumentRow | None:
+        self.lookups += 1
         ready = [row for row in self._documents.values() if row.state == "ready"]
         by_id = [row for row in ready if row.doc_id == ref]
         return next(iter(by_id + [row for row in ready if row.slug == ref]), None)
@@ -35,7 +39,7 @@ class MemoryCatalog:
     async def reserve(self, row: DocumentRow, creation: Creation | None, now: int) -> bool:
         self._may_fail()
         del now
-        if any(d.slug == row.slug and d.state != "deleted" for d in self._documents.values()):
+        if self._is_taken(row.slug):
             return False
         self._documents[row.doc_id] = msgspec.structs.replace(row, state="creating")
         if creation is not None:
@@ -52,9 +56,7 @@ class MemoryCatalog:
     async def forget(self, doc_id: str) -> None:
         self._may_fail()
         if self._documents[doc_id].state == "creating":
-            del self._documents[doc_id]
-            self._assignments.pop(doc_id, None)
-            self._creations = {k: c for k, c in self._creations.items() if c.doc_id != doc_id}
+            self._remove(doc_id)
 
     async def creating(self) -> tuple[str, ...]:
         return tuple(d.doc_id for d in self._documents.values() if d.state == "creating")
@@ -67,18 +69,72 @@ class MemoryCatalog:
         row = self._documents.get(doc_id)
         if row is None or row.state != "ready":
             return False
-        self._change(doc_id, state="deleted", updated_at=now)
+        self._change(doc_id, state="deleted", deleted_at=now)
         return True
+
+    async def deleted_document(self, ref: str) -> DocumentRow | None:
+        rows = self._deleted()
+        by_id = [row for _, row in rows if row.doc_id == ref]
+        return next(iter(by_id + [row for _, row in reversed(rows) if row.slug == ref]), None)
+
+    async def deleted_page(
+        self, query: str, before: tuple[int, str] | None, limit: int
+    ) -> tuple[DocumentRow, ...]:
+        found = [
+            row
+            for place, row in reversed(self._deleted())
+            if _contains(row, query) and (before is None or place < before)
+        ]
+        return tuple(found[:limit])
+
+    async def undelete(self, doc_id: str, slug: str, expires_at: int | None) -> bool:
+        self._may_fail()
+        row = self._documents.get(doc_id)
+        if row is None or row.state != "deleted" or self._is_taken(slug):
+            return False
+        self._change(doc_id, state="ready", slug=slug, expires_at=expires_at, deleted_at=None)
+        return True
+
+    async def expired(self, now: int, limit: int) -> tuple[str, ...]:
+        due = [
+            (row.expires_at, row.doc_id)
+            for row in self._documents.values()
+            if row.state == "ready" and row.expires_at is not None and row.expires_at <= now
+        ]
+        return tuple(doc_id for _, doc_id in sorted(due)[:limit])
+
+    async def purgeable(
+        self, until: int, after: tuple[int, str], limit: int
+    ) -> tuple[tuple[int, str], ...]:
+        places = [place for place, _ in self._deleted() if place[0] <= until and place > after]
+        return tuple(places[:limit])
+
+    async def purge(self, doc_id: str) -> None:
+        self._may_fail()
+        if doc_id in self._documents and self._documents[doc_id].state == "deleted":
+            self._remove(doc_id)
+
+    async def counts(self) -> dict[DocumentState, int]:
+        return dict(Counter(row.state for row in self._documents.values()))
+
+    async def drained(self) -> frozenset[str]:
+        return frozenset(self._drained)
+
+    async def set_drained(self, node_id: str, at: int | None) -> None:
+        self._may_fail()
+        if at is None:
+            self._drained.discard(node_id)
+        else:
+            self._drained.add(node_id)
 
     async def page(
         self, query: str, before: tuple[int, str] | None, limit: int
     ) -> tuple[DocumentRow, ...]:
-        query = query.casefold()
         found = [
             row
             for row in self._documents.values()
             if row.state == "ready"
-            and (query in row.title.casefold() or query in row.slug)
+            and _contains(row, query)
             and (before is None or (row.updated_at, row.doc_id) < before)
         ]
         found.sort(key=lambda row: (row.updated_at, row.doc_id), reverse=True)
@@ -157,6 +213,18 @@ class MemoryCatalog:
     async def close(self) -> None:
         pass
 
+    def _deleted(self) -> list[tuple[tuple[int, str], DocumentRow]]:
+        rows = [row for row in self._documents.values() if row.state == "deleted"]
+        return sorted(((row.deleted_at or 0, row.doc_id), row) for row in rows)
+
+    def _is_taken(self, slug: str) -> bool:
+        return any(d.slug == slug and d.state != "deleted" for d in self._documents.values())
+
+    def _remove(self, doc_id: str) -> None:
+        del self._documents[doc_id]
+        self._assignments.pop(doc_id, None)
+        self._creations = {k: c for k, c in self._creations.items() if c.doc_id != doc_id}
+
     def _change(self, doc_id: str, **fields: object) -> None:
         self._documents[doc_id] = msgspec.structs.replace(self._documents[doc_id], **fields)
 
@@ -164,3 +232,7 @@ class MemoryCatalog:
         if self.fail_next is not None:
             error, self.fail_next = self.fail_next, None
             raise error
+
+
+def _contains(row: DocumentRow, query: str) -> bool:
+    return query.casefold() in row.title.casefold() or query.casefold() in row.slug

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -17,13 +18,15 @@ from typing import Final
 import anyio
 import msgspec
 
-from actors.activations import Activations, Held, Seed
+from actors.activations import Activations
 from actors.background import Background
 from actors.catalog_check import checked_catalog
 from actors.document_files import Files
 from actors.folder_lock import LockProof
+from actors.held import Held, Seed
 from actors.nodes import Nodes
 from actors.ports import Catalog, Creation, Slots
+from actors.retention import Retention
 from actors.token_register import TokenRegister
 from shared.checkup import CatalogCopy, Checkup
 from shared.directory_protocol import (
@@ -34,6 +37,7 @@ from shared.directory_protocol import (
     DocumentRow,
     DocumentRows,
     NewToken,
+    NodeStatus,
     TokenRow,
 )
 from shared.errors import (
@@ -43,8 +47,15 @@ from shared.errors import (
     InvalidArgument,
     StorageUnavailable,
 )
+from shared.expiry import expiry
 from shared.ids import mint_doc_id
-from shared.limits import DEFAULT_LIST, MAX_IDEMPOTENCY_KEY, MAX_LIST
+from shared.limits import (
+    DEFAULT_LIST,
+    DRAIN_ANSWER_S,
+    DRAIN_S,
+    MAX_IDEMPOTENCY_KEY,
+    MAX_LIST,
+)
 from shared.markdown.schema import plain_text
 from shared.protocol import Caller, Route, RouteKey, Scope
 from shared.slugs import UNTITLED, check_slug, is_usable, single_line, slugify, with_suffix
@@ -68,13 +79,16 @@ class Directory:
         activations: Activations,
         nodes: Nodes,
         now_ms: Callable[[], int],
+        drain_s: float = DRAIN_S,
     ) -> None:
         self._catalog = catalog
         self._files = files
         self._activations = activations
         self._nodes = nodes
         self._now_ms = now_ms
+        self._drain_s = drain_s
         self._tokens = TokenRegister(catalog, now_ms=now_ms)
+        self._retention = Retention(catalog, files, activations.put_away, now_ms)
         self._creating: dict[tuple[str, str], asyncio.Lock] = {}
         self._draining = False
 
@@ -112,13 +126,19 @@ class Directory:
                 now_ms=now_ms,
                 new_secret=lambda: secrets.token_hex(16),
             )
-            directory = cls(catalog, files, activations, nodes, now_ms)
+            directory = cls(catalog, files, activations, nodes, now_ms, settings.drain_s)
             await directory._take_over()
-            background.spawn(lambda: directory._beat(settings.beat_s), "heartbeats")
+            every_s = settings.beat_s
+            for work, name in (
+                (activations.sweep, "heartbeats"),
+                (directory._retention.step, "retention"),
+            ):
+                background.spawn(partial(directory._repeat, work, name, every_s), name)
             yield directory
 
     async def _take_over(self) -> None:
         await self._nodes.look()
+        await self._drain_again()
         await self._activations.adopt()
         for doc_id in await self._catalog.creating():
             # Nobody was told of it, and adopting has killed the slot that may have held it.
@@ -126,20 +146,32 @@ class Directory:
             await self._catalog.forget(doc_id)
         self._nodes.refill(await self._activations.expected())
 
-    async def _beat(self, every_s: float) -> None:
+    async def _drain_again(self) -> None:
+        """Nodes that were being drained still are; those that left are forgotten."""
+        living = {node.node_id for node in self._nodes.status()}
+        for node_id in await self._catalog.drained():
+            if node_id in living:
+                self._nodes.drain(node_id)
+            else:
+                await self._catalog.set_drained(node_id, None)
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]], name: str, every_s: float) -> None:
         while not self._draining:
             await anyio.sleep(every_s)
             try:
-                await self._activations.sweep()
+                await work()
             except* DocactorError as errors:
-                log.warning("heartbeats: %s", errors.exceptions)
+                log.warning("%s: %s", name, errors.exceptions)
+            except* Exception:
+                # The border of a task: without it documents would never be closed again.
+                log.exception("%s failed", name)
 
     # --- documents --------------------------------------------------------------------------------
 
     async def describe(self, ref: str) -> DocumentRow:
         """The document's row by id or slug. Raises DocumentNotFound."""
         row = await self._catalog.document(ref)
-        if row is None:
+        if row is None or (row.expires_at is not None and row.expires_at <= self._now_ms()):
             raise DocumentNotFound.for_document(ref)
         return row
 
@@ -160,7 +192,12 @@ class Directory:
         return await self._activations.locate(await self.resolve(ref), dead)
 
     async def list_documents(
-        self, caller: Caller, query: str = "", limit: int = DEFAULT_LIST, before: str | None = None
+        self,
+        caller: Caller,
+        query: str = "",
+        limit: int = DEFAULT_LIST,
+        before: str | None = None,
+        deleted: bool = False,
     ) -> DocumentRows:
         """Documents whose title or slug contains `query`, last changed first.
 
@@ -169,15 +206,17 @@ class Directory:
             query: Found in title or slug, whatever its case; empty: all.
             limit: Rows at most.
             before: `next` of the page before.
+            deleted: Those that can be had back instead, last deleted first.
 
         Raises:
             InvalidArgument: `before` is not one of ours.
         """
         del caller  # every token sees every document until documents have roles
         limit = max(1, min(limit, MAX_LIST))
-        rows = await self._catalog.page(query, _page_start(before), limit + 1)
+        find = self._catalog.deleted_page if deleted else self._catalog.page
+        rows = await find(query, _page_start(before), limit + 1)
         page = rows[:limit]
-        more = f"{page[-1].updated_at}-{page[-1].doc_id}" if len(rows) > limit else None
+        more = _place(page[-1]) if len(rows) > limit else None
         return DocumentRows(page, more)
 
     async def create_document(
@@ -187,29 +226,39 @@ class Directory:
         slug: str | None = None,
         blocks: tuple[Block, ...] = (),
         idempotency_key: str | None = None,
+        expires: str | None = None,
     ) -> Created:
         """A new document, on disk when this returns.
 
+        Args:
+            caller: Its author; it belongs to the person behind.
+            title: None: its first heading.
+            slug: None: from the title.
+            blocks: What it holds.
+            idempotency_key: The same call under the same key makes one document.
+            expires: When it is deleted by itself, as `shared.expiry` reads it; None: never.
+
         Raises:
-            InvalidArgument: The slug is taken or malformed.
+            InvalidArgument: The slug is taken or malformed, or `expires` names no time to come.
             IdempotencyMismatch: The key was used for a call with other arguments.
             Overloaded, StorageUnavailable, TooLarge, UnsupportedMarkup: Nothing was created.
         """
         title = single_line(title) or None if title is not None else None
         slug = check_slug(slug) if slug is not None else None
+        seed = Seed(blocks, caller, title)
         if idempotency_key is None:
-            return await self._create(caller, title, slug, blocks, None)
+            return await self._create(seed, slug, expires, None)
         if not 0 < len(idempotency_key) <= MAX_IDEMPOTENCY_KEY:
             raise InvalidArgument(f"idempotency_key: 1 to {MAX_IDEMPOTENCY_KEY} characters.")
         place = (caller.principal, idempotency_key)
         lock = self._creating.setdefault(place, asyncio.Lock())
         try:
             async with lock:
-                digest = _digest(title, slug, blocks)
+                digest = _digest(title, slug, blocks, expires)
                 earlier = await self._catalog.creation(*place)
                 if earlier is None:
                     creation = Creation(*place, digest, "")
-                    return await self._create(caller, title, slug, blocks, creation)
+                    return await self._create(seed, slug, expires, creation)
                 if earlier.arguments != digest:
                     raise IdempotencyMismatch("idempotency_key: used before with other arguments.")
                 if earlier.answer is None:
@@ -219,27 +268,26 @@ class Directory:
             if not lock.locked():
                 self._creating.pop(place, None)
 
-    async def delete_document(self, ref: str) -> None:
+    async def delete_document(self, ref: str) -> DocumentRow:
         """Marks it deleted, closes it and frees its slug. Raises DocumentNotFound."""
-        doc_id = await self.resolve(ref)
-        if not await self._catalog.delete_document(doc_id, self._now_ms()):
-            raise DocumentNotFound.for_document(ref)
-        await self._activations.passivate(doc_id, None)
+        return await self._retention.delete(await self.describe(ref))
+
+    async def undelete_document(self, ref: str) -> DocumentRow:
+        """Makes a deleted document ready again; see Retention. Raises DocumentNotFound."""
+        return await self._retention.undelete(ref)
 
     async def _create(
-        self,
-        caller: Caller,
-        title: str | None,
-        slug: str | None,
-        blocks: tuple[Block, ...],
-        creation: Creation | None,
+        self, seed: Seed, slug: str | None, expires: str | None, creation: Creation | None
     ) -> Created:
-        row = await self._reserve(caller, title or _first_heading(blocks), slug, creation)
-        seed = Seed(blocks, caller, title)
+        expires_at = None if expires is None else expiry(expires, self._now_ms())
+        row = await self._reserve(seed, slug, expires_at, creation)
         try:
             with anyio.CancelScope(shield=True):  # a caller that goes away leaves no half of it
                 activated = await self._activations.create(row.doc_id, seed)
-                made = Created(row.doc_id, row.slug, row.title, activated.cursor, activated.blocks)
+                made = Created(
+                    *(row.doc_id, row.slug, row.title, activated.cursor, activated.blocks),
+                    expires_at,
+                )
                 await self._catalog.make_ready(row.doc_id, msgspec.msgpack.encode(made))
         except DocactorError:
             await self._undo(row.doc_id)
@@ -252,16 +300,17 @@ class Directory:
         await self._catalog.forget(doc_id)
 
     async def _reserve(
-        self, caller: Caller, title: str, slug: str | None, creation: Creation | None
+        self, seed: Seed, slug: str | None, expires_at: int | None, creation: Creation | None
     ) -> DocumentRow:
+        title = seed.title or _first_heading(seed.blocks)
         doc_id = mint_doc_id(secrets.choice)
         if creation is not None:
             creation = msgspec.structs.replace(creation, doc_id=doc_id)
-        now, owner = self._now_ms(), caller.person or caller.principal
+        now, owner = self._now_ms(), seed.caller.person or seed.caller.principal
         asked = slug or slugify(title)
         for attempt in range(SLUG_TRIES):
             tried = asked if attempt == 0 else with_suffix(asked, secrets.choice)
-            row = DocumentRow(doc_id, tried, title, "creating", now, now, owner)
+            row = DocumentRow(doc_id, tried, title, "creating", now, now, owner, expires_at)
             if is_usable(tried) and await self._catalog.reserve(row, creation, now):
                 return row
             if slug is not None:
@@ -327,6 +376,44 @@ class Directory:
             active=tuple(_active(held) for held in self._activations.held),
         )
 
+    async def drain_node(self, node: str, force: bool = False) -> NodeStatus:
+        """Closes a node's documents, each with its final checkpoint, and places none there.
+
+        They open on other nodes as soon as somebody wants them. Answers when all are closed, or
+        after `drain_s` while the last ones are still closing. Asked again it says how it goes.
+
+        Args:
+            node: Its id, or the beginning of it.
+            force: Even when no other node takes documents: none opens until one does.
+
+        Raises:
+            InvalidArgument: There is no such node, or the documents have nowhere to go.
+        """
+        node_id = self._nodes.find(node)
+        if not force and not self._nodes.others(node_id):
+            raise InvalidArgument(
+                "node: no other node takes documents, so these would have nowhere to go.",
+                next_step="Start another node first, or drain with force: then no document opens.",
+            )
+        await self._catalog.set_drained(node_id, self._now_ms())
+        self._nodes.drain(node_id)
+        log.info("node %s is drained", node_id)
+        await self._activations.leave(node_id, min(self._drain_s, DRAIN_ANSWER_S))
+        return self._node_status(node_id)
+
+    async def undrain_node(self, node: str) -> NodeStatus:
+        """A node takes documents again. Raises InvalidArgument."""
+        node_id = self._nodes.find(node)
+        await self._catalog.set_drained(node_id, None)
+        self._nodes.undrain(node_id)
+        return self._node_status(node_id)
+
+    def _node_status(self, node_id: str) -> NodeStatus:
+        for status in self._nodes.status():
+            if status.node_id == node_id:
+                return status
+        raise InvalidArgument(f"node: {node_id} has left.")
+
     async def drain(self) -> None:
         """Opens no document any more and closes all, each with its final checkpoint."""
         self._draining = True
@@ -341,11 +428,21 @@ def _active(held: Held) -> ActiveDocument:
         node_id=held.holder.node_id,
         pid=held.holder.pid,
         sessions=held.reported.sessions if held.reported else 0,
+        state=held.state,
     )
 
 
-def _digest(title: str | None, slug: str | None, blocks: tuple[Block, ...]) -> bytes:
-    return blake2b(msgspec.msgpack.encode((title, slug, blocks)), digest_size=16).digest()
+def _digest(
+    title: str | None, slug: str | None, blocks: tuple[Block, ...], expires: str | None
+) -> bytes:
+    call = (title, slug, blocks)
+    given = call if expires is None else (*call, expires)  # as it was before documents expired
+    return blake2b(msgspec.msgpack.encode(given), digest_size=16).digest()
+
+
+def _place(row: DocumentRow) -> str:
+    """Where the next page goes on, as `_page_start` reads it."""
+    return f"{row.deleted_at or row.updated_at}-{row.doc_id}"
 
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:

@@ -27,7 +27,10 @@ class Files(Protocol):
         """
 
     async def remove(self, doc_id: str) -> None:
-        """Removes the files of a document that nobody holds. Fine when there are none."""
+        """Removes the files of a document that nobody holds. Fine when there are none.
+
+        They stay removed after a power cut.
+        """
 
     async def ids(self) -> frozenset[str]:
         """The documents there is a file of."""
@@ -50,8 +53,7 @@ class DocumentFiles:
         path = Path(self.path(doc_id))
         names = [path, path.with_suffix(".epoch")]
         names += [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
-        for name in names:
-            await anyio.Path(name).unlink(missing_ok=True)
+        await anyio.to_thread.run_sync(_remove, names)
 
     async def ids(self) -> frozenset[str]:
         return await anyio.to_thread.run_sync(self.stored)
@@ -71,8 +73,21 @@ def _replace(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    _sync(path.parent)
+
+
+def _remove(names: list[Path]) -> None:
+    there = [name for name in names if name.exists()]
+    for name in there:
+        name.unlink(missing_ok=True)
+    if there:
+        _sync(there[0].parent)
+
+
+def _sync(folder: Path) -> None:
+    """What was made, renamed and removed in a folder outlives a power cut."""
+    opened = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)

@@ -1,1 +1,15 @@
--- Steps from each version of the catalog to the next; see actors/migrations.py. None so far.
+-- Steps from each version of the catalog to the next; see actors/migrations.py.
+
+-- name: from_1
+-- Version 2 deletes documents on time and for good after a while, and remembers drained nodes. What
+-- was deleted before is kept as long as what is deleted now.
+ALTER TABLE documents ADD COLUMN expires_at INTEGER;
+ALTER TABLE documents ADD COLUMN deleted_at INTEGER;
+UPDATE documents SET deleted_at = updated_at WHERE state = 'deleted';
+CREATE INDEX documents_by_deletion ON documents (deleted_at, doc_id) WHERE state = 'deleted';
+CREATE INDEX documents_by_expiry ON documents (expires_at)
+WHERE state = 'ready' AND expires_at IS NOT NULL;
+CREATE TABLE drained_nodes (
+  node TEXT PRIMARY KEY,
+  at   INTEGER NOT NULL
+) STRICT;

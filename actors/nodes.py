@@ -6,11 +6,17 @@ import logging
 
 from actors.background import Background
 from actors.folder_lock import LockProof
-from actors.placement import NodeLoad, by_preference, max_active, starts_at_once
+from actors.placement import (
+    NodeLoad,
+    by_preference,
+    max_active,
+    slots_in_memory,
+    starts_at_once,
+)
 from actors.ports import Holder, NodeInfo, SlotLostError, Slots, SlotSilentError
 from actors.warm_pool import WarmPool
 from shared.directory_protocol import DirectorySettings, NodeStatus
-from shared.errors import Overloaded
+from shared.errors import InvalidArgument, Overloaded
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +34,7 @@ class Nodes:
         self._pools: dict[str, WarmPool] = {}
         self._limits: dict[str, int] = {}
         self._proved: set[str] = set()
+        self._draining: set[str] = set()
 
     async def look(self) -> tuple[str, ...]:
         """Takes up nodes that joined; returns the ids of those that left, without their pools."""
@@ -40,6 +47,7 @@ class Nodes:
             log.warning("node %s left", node_id)
             self._pools.pop(node_id).close()
             self._proved.discard(node_id)
+            self._draining.discard(node_id)
         return left
 
     def pool(self, node_id: str) -> WarmPool | None:
@@ -47,6 +55,34 @@ class Nodes:
 
     def blanks(self) -> tuple[Holder, ...]:
         return tuple(blank for pool in self._pools.values() for blank in pool.blanks)
+
+    def find(self, node: str) -> str:
+        """The id of a node by its id or the beginning of it. Raises InvalidArgument."""
+        found = [node_id for node_id in self._pools if node and node_id.startswith(node)]
+        if len(found) == 1:
+            return found[0]
+        what = "several nodes begin with" if found else "no node begins with"
+        raise InvalidArgument(f"node: {what} {node[:64]!r}.", nodes=sorted(self._pools))
+
+    def is_draining(self, node_id: str) -> bool:
+        return node_id in self._draining
+
+    def others(self, node_id: str) -> tuple[str, ...]:
+        """The other nodes that take documents."""
+        return tuple(load.node_id for load in self._loads() if load.node_id != node_id)
+
+    def drain(self, node_id: str) -> None:
+        """Places no document there any more and starts no slot."""
+        self._draining.add(node_id)
+        self._pools[node_id].pause()
+
+    def undrain(self, node_id: str) -> None:
+        self._draining.discard(node_id)
+        self._pools[node_id].resume()
+
+    def superfluous(self) -> tuple[Holder, ...]:
+        """Blanks of nodes that are drained."""
+        return tuple(blank for n in self._draining for blank in self._pools[n].blanks)
 
     def has_room(self) -> bool:
         return bool(by_preference(self._loads()))
@@ -60,7 +96,7 @@ class Nodes:
         while True:
             best = by_preference(self._loads())
             if not best:
-                raise Overloaded("Every node has as many active documents as it takes.")
+                raise Overloaded("No node takes another active document now.", retry_after_s=5)
             pool = self._pools[best[0].node_id]
             try:
                 holder = await pool.take()
@@ -104,7 +140,8 @@ class Nodes:
     def status(self) -> tuple[NodeStatus, ...]:
         return tuple(
             NodeStatus(
-                node_id, len(p.blanks), p.starting, p.taken, self._limits[node_id], p.refused
+                *(node_id, len(p.blanks), p.starting, p.taken, self._limits[node_id], p.refused),
+                draining=node_id in self._draining,
             )
             for node_id, p in self._pools.items()
         )
@@ -119,13 +156,14 @@ class Nodes:
             target=self._settings.warm_slots,
             starts_at_once=starts_at_once(node),
             room=limit,
+            most=slots_in_memory(node),
         )
 
     def _loads(self) -> list[NodeLoad]:
         return [
             NodeLoad(node_id, p.taken + p.waiting, len(p.blanks), self._limits[node_id])
             for node_id, p in self._pools.items()
-            if not p.refused
+            if not p.refused and node_id not in self._draining
         ]
 
     async def _shares_folder(self, pool: WarmPool, holder: Holder) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.ports import NodeInfo
-from shared.limits import SLOTS_PER_CORE, SLOTS_PER_GIB
+from shared.limits import SLOT_MEMORY_BYTES, SLOTS_PER_CORE, SLOTS_PER_GIB
 
 
 class NodeLoad(msgspec.Struct, frozen=True):
@@ -20,11 +20,21 @@ class NodeLoad(msgspec.Struct, frozen=True):
 
 
 def max_active(node: NodeInfo, override: int | None = None) -> int:
-    """Active documents a node takes, by its memory and cores; at least one."""
+    """Active documents a node takes, by its memory and cores; at least one.
+
+    Args:
+        node: With what it has.
+        override: The operator's word instead, as far as memory goes: past it Ray starts no actor.
+    """
     if override is not None:
-        return override
+        return min(override, slots_in_memory(node))
     by_memory = SLOTS_PER_GIB * node.memory // 2**30
     return max(1, min(by_memory, int(SLOTS_PER_CORE * node.cores)))
+
+
+def slots_in_memory(node: NodeInfo) -> int:
+    """Slots that Ray, which counts SLOT_MEMORY_BYTES for each, starts on a node; at least one."""
+    return max(1, node.memory // SLOT_MEMORY_BYTES)
 
 
 def starts_at_once(node: NodeInfo) -> int:

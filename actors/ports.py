@@ -103,6 +103,37 @@ class Catalog(Protocol):
     async def delete_document(self, doc_id: str, now: int) -> bool:
         """Marks it deleted and frees its slug; False: there is none."""
 
+    async def deleted_document(self, ref: str) -> DocumentRow | None:
+        """A deleted document by id, then the last one deleted under this slug."""
+
+    async def deleted_page(
+        self, query: str, before: tuple[int, str] | None, limit: int
+    ) -> tuple[DocumentRow, ...]:
+        """As `page`, of deleted documents, last deleted first."""
+
+    async def undelete(self, doc_id: str, slug: str, expires_at: int | None) -> bool:
+        """A deleted document is ready again, under this slug; False: the slug is taken."""
+
+    async def expired(self, now: int, limit: int) -> tuple[str, ...]:
+        """Ready documents whose time has come, the first to expire first."""
+
+    async def purgeable(
+        self, until: int, after: tuple[int, str], limit: int
+    ) -> tuple[tuple[int, str], ...]:
+        """When and which documents were deleted up to `until`, in this order, beyond `after`."""
+
+    async def purge(self, doc_id: str) -> None:
+        """Removes the row of a deleted document and all that hangs on it."""
+
+    async def counts(self) -> dict[DocumentState, int]:
+        """How many documents are in each state there is one in."""
+
+    async def drained(self) -> frozenset[str]:
+        """Nodes that are to get no documents."""
+
+    async def set_drained(self, node_id: str, at: int | None) -> None:
+        """`at` None: it may have documents again."""
+
     async def page(
         self, query: str, before: tuple[int, str] | None, limit: int
     ) -> tuple[DocumentRow, ...]:

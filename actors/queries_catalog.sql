@@ -7,8 +7,8 @@ SELECT value FROM meta WHERE key = ?
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
 
 -- name: add_document
-INSERT INTO documents (doc_id, slug, title, state, created_at, updated_at, owner)
-VALUES (?, ?, ?, 'creating', ?, ?, ?)
+INSERT INTO documents (doc_id, slug, title, state, created_at, updated_at, owner, expires_at)
+VALUES (?, ?, ?, 'creating', ?, ?, ?, ?)
 
 -- name: document_ready
 UPDATE documents SET state = 'ready' WHERE doc_id = ?
@@ -23,21 +23,72 @@ SELECT doc_id FROM documents WHERE state = 'creating'
 SELECT doc_id, state FROM documents ORDER BY doc_id
 
 -- name: delete_document
-UPDATE documents SET state = 'deleted', updated_at = ? WHERE doc_id = ? AND state = 'ready'
+UPDATE documents SET state = 'deleted', deleted_at = ? WHERE doc_id = ? AND state = 'ready'
+
+-- name: deleted_by_id
+SELECT doc_id, slug, title, state, created_at, updated_at, owner, expires_at, deleted_at
+FROM documents
+WHERE doc_id = ? AND state = 'deleted'
+
+-- name: deleted_by_slug
+SELECT doc_id, slug, title, state, created_at, updated_at, owner, expires_at, deleted_at
+FROM documents
+WHERE slug = ? AND state = 'deleted'
+ORDER BY deleted_at DESC, doc_id DESC LIMIT 1
+
+-- name: deleted_page
+SELECT doc_id, slug, title, state, created_at, updated_at, owner, expires_at, deleted_at
+FROM documents
+WHERE state = 'deleted'
+  AND (instr(casefold(title), :query) > 0 OR instr(slug, :query) > 0)
+  AND (deleted_at, doc_id) < (:before_at, :before_id)
+ORDER BY deleted_at DESC, doc_id DESC LIMIT :limit
+
+-- name: undelete
+UPDATE documents SET state = 'ready', slug = :slug, expires_at = :expires_at, deleted_at = NULL
+WHERE doc_id = :doc_id AND state = 'deleted'
+
+-- name: expired
+SELECT doc_id FROM documents
+WHERE state = 'ready' AND expires_at IS NOT NULL AND expires_at <= ?
+ORDER BY expires_at LIMIT ?
+
+-- name: purgeable
+SELECT deleted_at, doc_id FROM documents
+WHERE state = 'deleted' AND deleted_at <= :until AND (deleted_at, doc_id) > (:after_at, :after_id)
+ORDER BY deleted_at, doc_id LIMIT :limit
+
+-- name: purge
+DELETE FROM documents WHERE doc_id = ? AND state = 'deleted'
+
+-- name: counts
+SELECT state, count(*) FROM documents GROUP BY state
+
+-- name: drained
+SELECT node FROM drained_nodes
+
+-- name: drain
+INSERT INTO drained_nodes (node, at) VALUES (?, ?) ON CONFLICT (node) DO NOTHING
+
+-- name: undrain
+DELETE FROM drained_nodes WHERE node = ?
 
 -- name: slug_taken
 SELECT 1 FROM documents WHERE slug = ? AND state <> 'deleted'
 
 -- name: by_id
-SELECT doc_id, slug, title, state, created_at, updated_at, owner FROM documents
+SELECT doc_id, slug, title, state, created_at, updated_at, owner, expires_at, deleted_at
+FROM documents
 WHERE doc_id = ? AND state = 'ready'
 
 -- name: by_slug
-SELECT doc_id, slug, title, state, created_at, updated_at, owner FROM documents
+SELECT doc_id, slug, title, state, created_at, updated_at, owner, expires_at, deleted_at
+FROM documents
 WHERE slug = ? AND state = 'ready'
 
 -- name: page
-SELECT doc_id, slug, title, state, created_at, updated_at, owner FROM documents
+SELECT doc_id, slug, title, state, created_at, updated_at, owner, expires_at, deleted_at
+FROM documents
 WHERE state = 'ready'
   AND (instr(casefold(title), :query) > 0 OR instr(slug, :query) > 0)
   AND (updated_at, doc_id) < (:before_at, :before_id)

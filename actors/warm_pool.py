@@ -21,7 +21,8 @@ class WarmPool:
     Args:
         target: Blanks kept beyond what is asked for.
         starts_at_once: Slots started at the same time.
-        room: Slots the node takes in all, blank and active.
+        room: Active documents the node takes; blanks kept for the next come on top.
+        most: Slots that fit into the node's memory: Ray starts no more than those.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class WarmPool:
         target: int,
         starts_at_once: int,
         room: int,
+        most: int = 10**6,
     ) -> None:
         self.node_id = node_id
         self._target = target
@@ -41,6 +43,7 @@ class WarmPool:
         self._background = background
         self._starts_at_once = starts_at_once
         self._room = room
+        self._most = most
         self._blanks: deque[Holder] = deque()
         self._waiting: deque[asyncio.Future[Holder]] = deque()
         self._starting = 0
@@ -100,6 +103,15 @@ class WarmPool:
         """Keeps so many blanks more until they are taken: documents are expected back."""
         self._extra = extra
 
+    def pause(self) -> None:
+        """Starts nothing until `resume`; who waits is told the slot is lost."""
+        self._closed = True
+        self._send_away()
+
+    def resume(self) -> None:
+        self._closed = False
+        self.refill()
+
     def refill(self) -> None:
         """Starts what is missing, within the limits."""
         while not self._closed and not self.refused and self._missing() > 0:
@@ -108,21 +120,23 @@ class WarmPool:
 
     def close(self) -> tuple[Holder, ...]:
         """Starts nothing more; who waits is told the slot is lost. Returns the blanks."""
-        self._closed = True
+        self.pause()
+        blanks = tuple(self._blanks)
+        self._blanks.clear()
+        return blanks
+
+    def _send_away(self) -> None:
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
                 future.set_exception(SlotLostError(f"node {self.node_id} takes no more documents"))
-        blanks = tuple(self._blanks)
-        self._blanks.clear()
-        return blanks
 
     def _missing(self) -> int:
         if self._starting >= self._starts_at_once:
             return 0
         there = len(self._blanks) + self._starting
         wanted = len(self._waiting) + self._target + self._extra - there
-        room = self._room + self._target - self._taken - there
+        room = min(self._room + self._target, self._most) - self._taken - there
         return min(wanted, room)
 
     async def _start(self) -> None:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from shared.limits import ACTIVATE_DEADLINE_S, IDLE_S, REPORT_S, SLOT_REUSES, WARM_SLOTS
+from shared.limits import ACTIVATE_DEADLINE_S, DRAIN_S, IDLE_S, REPORT_S, SLOT_REUSES, WARM_SLOTS
 from shared.protocol import AnchorOnly, Scope
 
 DIRECTORY_NAME: Final = "directory"  # the actor's, in our namespace
@@ -18,6 +18,9 @@ DirectoryMethod = Literal[
     "list_documents",
     "create_document",
     "delete_document",
+    "undelete_document",
+    "drain_node",
+    "undrain_node",
     "create_token",
     "list_tokens",
     "revoke_token",
@@ -42,6 +45,7 @@ class Created(msgspec.Struct, frozen=True):
     title: str
     cursor: int
     blocks: tuple[AnchorOnly, ...]
+    expires_at: int | None = None
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
@@ -54,6 +58,8 @@ class DocumentRow(msgspec.Struct, frozen=True):
     created_at: int
     updated_at: int
     owner: str
+    expires_at: int | None = None
+    deleted_at: int | None = None
 
 
 class DocumentRows(msgspec.Struct, frozen=True):
@@ -94,6 +100,7 @@ class NodeStatus(msgspec.Struct, frozen=True):
     active: int
     max_active: int
     refused: str = ""  # why its slots are not used
+    draining: bool = False  # its documents are closed and none comes any more
 
 
 class ActiveDocument(msgspec.Struct, frozen=True):
@@ -104,6 +111,7 @@ class ActiveDocument(msgspec.Struct, frozen=True):
     node_id: str
     pid: int
     sessions: int
+    state: str = "active"  # of its slot; see actors.life
 
 
 class DirectoryStatus(msgspec.Struct, frozen=True):
@@ -127,3 +135,4 @@ class DirectorySettings(msgspec.Struct, frozen=True):
     max_active: int | None = None
     slot_reuses: int = SLOT_REUSES
     activate_deadline_s: float = ACTIVATE_DEADLINE_S
+    drain_s: float = DRAIN_S

@@ -108,6 +108,9 @@ DRAIN_S: Final = 20.0
 TAKEOVER_S: Final = 10.0  # how long a new actor waits for a locked file
 ACTIVATE_DEADLINE_S: Final = 20.0  # a call waiting for a slot answers `overloaded` after this
 WARM_SLOTS: Final = 4  # blank actors kept started per node
+DRAIN_ANSWER_S: Final = 50.0  # draining a node answers after this, below a call's deadline
+CLOSINGS_AT_ONCE: Final = 16  # documents of a drained node closed at a time; each writes a file
+ROOM_QUESTIONS: Final = 32  # documents seen busy that are asked again when a node is full
 SLOT_REUSES: Final = 40  # documents a slot holds in turn before it is recycled
 ORPHAN_S: Final = 60.0  # a slot that has heard from no Directory drains and exits
 REPORT_S: Final = 5.0  # title and last change reach the catalog at most this often
@@ -126,6 +129,10 @@ REATTACH_S: Final = 60.0  # editors whose document cannot be opened for so long 
 MAX_ROUTES: Final = 10_000  # documents whose place a gateway remembers
 DIRECTORY_RETRY_S: Final = 10.0  # a killed Directory is back within 1.5 s; its catalog within 10
 PARENT_WATCH_S: Final = 1.0  # how often a process looks whether its parent is still the same
+
+# --- deleting ----------------------------------------------------------------------------------
+DELETED_DAYS: Final = 30  # a deleted document can be had back for so long, then its file goes
+RETENTION_STEP: Final = 20  # documents that expire, and files removed, per step of a few seconds
 
 # --- budgets (settings; per principal and document) ----------------------------------------------
 WRITES_PER_MINUTE: Final = 10

@@ -293,7 +293,7 @@ class CreatedDocument(msgspec.Struct, frozen=True):
 
 
 class DocumentSummary(msgspec.Struct, frozen=True):
-    """`updated_at` is ISO 8601 with offset."""
+    """Times are ISO 8601 with offset. `expires_at`: when the document is deleted by itself."""
 
     doc_id: str
     slug: str
@@ -302,6 +302,7 @@ class DocumentSummary(msgspec.Struct, frozen=True):
     role: str
     public: bool
     updated_at: str
+    expires_at: str | UnsetType = UNSET
 
 
 class DocumentPage(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from actors.catalog import SqliteCatalog
@@ -187,3 +188,172 @@ async def test_damaged_catalog_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"this is no database" * 100)
     with pytest.raises(StorageUnavailable, match="cannot be read"):
         await SqliteCatalog.open(path)
+
+
+async def gone(catalog: Catalog, name: str, at: int) -> DocumentRow:
+    made = row(name)
+    await ready(catalog, made)
+    assert await catalog.delete_document(made.doc_id, at)
+    return made
+
+
+async def test_deleted_document_is_found_among_the_deleted_only(catalog: Catalog) -> None:
+    one = await gone(catalog, "1", 50)
+    assert await catalog.document(one.doc_id) is None
+    assert await catalog.document(one.slug) is None
+    found = await catalog.deleted_document(one.doc_id)
+    assert found is not None
+    assert (found.state, found.deleted_at, found.updated_at) == ("deleted", 50, one.updated_at)
+    assert await catalog.deleted_document(one.slug) == found
+    assert await catalog.deleted_document("other") is None
+
+
+async def test_last_deleted_of_a_slug_is_found_and_an_id_wins(catalog: Catalog) -> None:
+    one = await gone(catalog, "1", 50)
+    again = DocumentRow("e" * 12, one.slug, "T", "creating", 1, 1, "ann")
+    await ready(catalog, again)
+    assert await catalog.deleted_document(one.slug) is not None
+    await catalog.delete_document(again.doc_id, 60)
+    for ref, doc_id in ((one.slug, again.doc_id), (one.doc_id, one.doc_id)):
+        found = await catalog.deleted_document(ref)
+        assert found is not None
+        assert found.doc_id == doc_id
+
+
+async def test_undeleted_document_needs_a_free_slug(catalog: Catalog) -> None:
+    one = await gone(catalog, "1", 50)
+    await ready(catalog, DocumentRow("e" * 12, one.slug, "T", "creating", 1, 1, "ann"))
+    assert not await catalog.undelete(one.doc_id, one.slug, None)
+    assert await catalog.undelete(one.doc_id, "free", 99)
+    back = await catalog.document("free")
+    assert back is not None
+    assert (back.doc_id, back.state, back.expires_at) == (one.doc_id, "ready", 99)
+    assert back.deleted_at is None
+    assert not await catalog.undelete(one.doc_id, "free-too", None)  # it is not deleted
+
+
+async def test_deleted_page_is_by_deletion_and_filtered(catalog: Catalog) -> None:
+    for name, at in (("1", 30), ("2", 10), ("3", 20), ("4", 20)):
+        await gone(catalog, name, at)
+    await ready(catalog, row("5"))
+    first = await catalog.deleted_page("", None, 3)
+    assert [r.doc_id[-1] for r in first] == ["1", "4", "3"]
+    rest = await catalog.deleted_page("", (20, first[-1].doc_id), 3)
+    assert [r.doc_id[-1] for r in rest] == ["2"]
+    assert [r.doc_id[-1] for r in await catalog.deleted_page("TITLE 3", None, 3)] == ["3"]
+
+
+async def test_documents_expire_in_the_order_of_their_times(catalog: Catalog) -> None:
+    for name, at in (("1", 30), ("2", None), ("3", 10), ("4", 20), ("5", 90)):
+        made = msgspec.structs.replace(row(name), expires_at=at)
+        await ready(catalog, made)
+        found = await catalog.document(made.doc_id)
+        assert found is not None
+        assert found.expires_at == at
+    assert [doc_id[-1] for doc_id in await catalog.expired(30, 9)] == ["3", "4", "1"]
+    assert [doc_id[-1] for doc_id in await catalog.expired(30, 2)] == ["3", "4"]
+    await catalog.delete_document(row("3").doc_id, 40)
+    assert [doc_id[-1] for doc_id in await catalog.expired(30, 9)] == ["4", "1"]
+
+
+async def test_purgeable_are_those_deleted_long_enough_ago_from_a_place_on(
+    catalog: Catalog,
+) -> None:
+    made = [await gone(catalog, name, at) for name, at in (("1", 30), ("2", 10), ("3", 10))]
+    places = await catalog.purgeable(30, (-1, ""), 9)
+    assert places == ((10, made[1].doc_id), (10, made[2].doc_id), (30, made[0].doc_id))
+    assert await catalog.purgeable(29, places[0], 9) == places[1:2]
+    assert await catalog.purgeable(30, (-1, ""), 1) == places[:1]
+
+
+async def test_purged_document_leaves_nothing(catalog: Catalog) -> None:
+    one = row("1")
+    assert await catalog.reserve(one, Creation("ann", "key", b"", one.doc_id), 1)
+    await catalog.make_ready(one.doc_id, b"")
+    await catalog.raise_epoch(one.doc_id, SLOT, 0, 1)
+    await catalog.purge(one.doc_id)  # it is not deleted
+    assert await catalog.document(one.doc_id) is not None
+    await catalog.delete_document(one.doc_id, 5)
+    await catalog.purge(one.doc_id)
+    assert await catalog.states() == {}
+    assert await catalog.assignment(one.doc_id) is None
+    assert await catalog.creation("ann", "key") is None
+
+
+async def test_counts_are_by_state(catalog: Catalog) -> None:
+    assert await catalog.counts() == {}
+    await ready(catalog, row("1"))
+    await ready(catalog, row("2"))
+    await gone(catalog, "3", 5)
+    assert await catalog.counts() == {"ready": 2, "deleted": 1}
+
+
+async def test_drained_nodes_are_remembered_until_taken_back(catalog: Catalog) -> None:
+    for node in ("n1", "n2", "n1"):
+        await catalog.set_drained(node, 1)
+    assert await catalog.drained() == {"n1", "n2"}
+    await catalog.set_drained("n1", None)
+    await catalog.set_drained("n3", None)
+    assert await catalog.drained() == {"n2"}
+
+
+async def test_catalog_of_the_first_version_keeps_its_documents(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite3"
+    old = sqlite3.connect(path)
+    old.executescript(FIRST_CATALOG)
+    old.close()
+    catalog = await SqliteCatalog.open(path)
+    found = await catalog.document("kept")
+    assert found is not None
+    assert (found.doc_id, found.expires_at, found.deleted_at) == ("a" * 12, None, None)
+    deleted = await catalog.deleted_document("b" * 12)
+    assert deleted is not None
+    assert deleted.deleted_at == 7
+    assert await catalog.expired(10**15, 9) == ()
+    assert await catalog.drained() == frozenset()
+    await catalog.close()
+    new = tmp_path / "new.sqlite3"
+    await (await SqliteCatalog.open(new)).close()
+    assert _schema(path) == _schema(new)
+
+
+def _schema(path: Path) -> set[tuple[str, ...]]:
+    """Tables by their columns, and indexes."""
+    db = sqlite3.connect(path)
+    try:
+        names = [r[0] for r in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        columns = {(n, *map(str, r)) for n in names for r in db.execute(f"PRAGMA table_info({n})")}
+        indexes = db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index'")
+        return columns | {(n, " ".join((sql or "").split())) for n, sql in indexes}
+    finally:
+        db.close()
+
+
+FIRST_CATALOG = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT;
+CREATE TABLE documents (
+  doc_id TEXT PRIMARY KEY, slug TEXT NOT NULL, title TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('creating', 'ready', 'deleted')),
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, owner TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX documents_by_slug ON documents (slug) WHERE state <> 'deleted';
+CREATE INDEX documents_by_update ON documents (updated_at, doc_id) WHERE state = 'ready';
+CREATE TABLE assignments (
+  doc_id TEXT PRIMARY KEY REFERENCES documents (doc_id) ON DELETE CASCADE,
+  epoch INTEGER NOT NULL, actor TEXT, node TEXT, pid INTEGER, started INTEGER,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE tokens (
+  id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, name TEXT NOT NULL, person TEXT NOT NULL,
+  principal TEXT NOT NULL, agent INTEGER NOT NULL CHECK (agent IN (0, 1)), scopes TEXT NOT NULL,
+  created INTEGER NOT NULL, expires INTEGER, last_used INTEGER, revoked INTEGER
+) STRICT;
+CREATE TABLE creations (
+  principal TEXT NOT NULL, key TEXT NOT NULL, arguments BLOB NOT NULL,
+  doc_id TEXT NOT NULL REFERENCES documents (doc_id) ON DELETE CASCADE, answer BLOB,
+  at INTEGER NOT NULL, PRIMARY KEY (principal, key)
+) STRICT;
+INSERT INTO documents VALUES ('aaaaaaaaaaaa', 'kept', 'Kept', 'ready', 1, 5, 'person:ann');
+INSERT INTO documents VALUES ('bbbbbbbbbbbb', 'gone', 'Gone', 'deleted', 1, 7, 'person:ann');
+PRAGMA user_version = 1;
+"""

@@ -29,6 +29,7 @@ class FakeSlot:
         self.key: RouteKey | None = None
         self.alive = True
         self.silent = False
+        self.clinging = False  # it never gives its document back
         self.busy = False
         self.idle_s = 0.0
         self.title = ""
@@ -41,7 +42,7 @@ class FakeSlots:
     Attributes:
         files: doc_id -> epoch of the file; a file exists once it was seeded.
         locked_by: doc_id -> the slot whose process has it open.
-        refuse: Raised, once, by the next activation.
+        refuse, refuse_close: Raised, once, by the next activation, or passivation.
         may_start: Slots start while it is set.
     """
 
@@ -50,12 +51,15 @@ class FakeSlots:
         self.files: dict[str, int] = {}
         self.locked_by: dict[str, str] = {}
         self.refuse: DocactorError | None = None
+        self.refuse_close: DocactorError | None = None
         self.activations: list[Activation] = []
         self.killed: list[str] = []
         self.may_start = asyncio.Event()
         self.may_start.set()
         self.may_activate = asyncio.Event()
         self.may_activate.set()
+        self.may_close = asyncio.Event()
+        self.may_close.set()
         self.starting = 0
         self.most_starting = 0
         self.foreign_nodes: set[str] = set()
@@ -133,7 +137,11 @@ class FakeSlots:
 
     async def passivate(self, actor: str, key: RouteKey, idle_s: float | None) -> bool:
         slot = self._living(actor)
-        if slot.key != key:
+        if self.refuse_close is not None:
+            error, self.refuse_close = self.refuse_close, None
+            raise error
+        await self.may_close.wait()
+        if slot.key != key or slot.clinging:
             return slot.key is None
         if idle_s is not None and (slot.busy or slot.idle_s < idle_s):
             return False
@@ -165,6 +173,7 @@ class FakeFiles:
 
     def __init__(self, slots: FakeSlots) -> None:
         self.epochs: dict[str, int] = {}
+        self.stuck: set[str] = set()  # documents whose files cannot be removed
         self._slots = slots
 
     def path(self, doc_id: str) -> str:
@@ -175,6 +184,8 @@ class FakeFiles:
 
     async def remove(self, doc_id: str) -> None:
         assert doc_id not in self._slots.locked_by, "removed under somebody who has it open"
+        if doc_id in self.stuck:
+            raise OSError("the folder is read-only")
         self._slots.files.pop(doc_id, None)
 
     async def ids(self) -> frozenset[str]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from actors.placement import NodeLoad, by_preference, max_active, starts_at_once
+from actors.placement import (
+    NodeLoad,
+    by_preference,
+    max_active,
+    slots_in_memory,
+    starts_at_once,
+)
 from actors.ports import NodeInfo
 
 GIB = 2**30
@@ -37,3 +43,7 @@ def test_least_loaded_for_its_size_comes_first_and_full_nodes_not_at_all() -> No
 def test_blank_at_hand_breaks_ties() -> None:
     cold, warm = NodeLoad("a", 1, 0, 10), NodeLoad("b", 1, 2, 10)
     assert by_preference([cold, warm]) == [warm, cold]
+
+
+def test_setting_cannot_exceed_what_fits_into_memory() -> None:
+    assert max_active(NodeInfo("n", 2, GIB), 500) == slots_in_memory(NodeInfo("n", 2, GIB)) == 16

@@ -138,3 +138,29 @@ async def test_closed_pool_tells_who_waits(background: Background) -> None:
         group.start_soon(close_when_waiting)
         with pytest.raises(SlotLostError):
             await warm.take()
+
+
+async def test_paused_pool_starts_nothing_until_it_goes_on(background: Background) -> None:
+    slots = FakeSlots()
+    warm = pool(slots, background, target=1)
+    await until(lambda: len(warm.blanks) == 1)
+    taken = await warm.take()
+    await until(lambda: len(warm.blanks) == 1)
+    warm.pause()
+    warm.gone(warm.blanks[0])
+    warm.give_back(taken)
+    await asyncio.sleep(0)
+    assert (slots.starting, warm.blanks, warm.taken) == (0, (taken,), 0)
+    warm.gone(taken)
+    warm.resume()
+    await until(lambda: len(warm.blanks) == 1)
+
+
+async def test_no_more_slots_are_started_than_fit_into_memory(background: Background) -> None:
+    slots = FakeSlots()
+    warm = WarmPool("n1", slots, background, target=4, starts_at_once=9, room=9, most=3)
+    warm.refill()
+    await until(lambda: len(warm.blanks) == 3)
+    await warm.take()
+    await asyncio.sleep(0)
+    assert (slots.starting, len(slots.slots)) == (0, 3)
