@@ -20,6 +20,7 @@ from gateway.editor_socket import LinkRouter, editor_socket
 from gateway.origins import OriginGuard
 from gateway.ports import RouterPort
 from gateway.rest import Rest
+from gateway.rest_admin import AdminRest
 from gateway.settings import Settings
 from gateway.tool_context import ToolContext
 from gateway.tools import mcp_server
@@ -54,6 +55,7 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
     app = Starlette(
         routes=[
             *Rest(context, authenticator).routes(),
+            *AdminRest(context, authenticator).routes(),
             WebSocketRoute("/collab/{ref:path}", editors),
             Mount("/", mcp),
         ],

@@ -4,6 +4,8 @@
     docactor create FILE                 a document from a Markdown file
     docactor export ID                   a document as Markdown
     docactor list | status | config      what there is, how it goes, what is in force
+    docactor delete | undelete ID        a document goes, and comes back within 30 days
+    docactor drain | undrain NODE        a node's documents go elsewhere, and may come back
     docactor token create --agent NAME   a token for an agent
 
 Exit codes: 0 done, 1 refused by the server, 2 wrong usage, 3 no server answers.
@@ -98,6 +100,11 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("file", metavar="FILE", help="Markdown in UTF-8; - reads standard input")
     sub.add_argument("--title", help="title (default: the first heading)")
     sub.add_argument("--slug", help="name in the address (default: from the title)")
+    sub.add_argument(
+        "--expires",
+        metavar="WHEN",
+        help="delete it then: a duration such as 30d (m, h, d, w), or a time with its offset",
+    )
     _add_server(sub)
     sub = add("export", run_export, "write a document as Markdown to standard output")
     sub.add_argument("id", metavar="ID", help="a document's id, slug or URL")
@@ -106,7 +113,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--query", default="", help="words that title or slug contain")
     sub.add_argument("--limit", type=int, default=DEFAULT_LIST, help="how many at most")
     sub.add_argument("--before", help="go on from here: 'next' of the page before")
+    sub.add_argument("--deleted", action="store_true", help="those that can be had back instead")
     _add_server(sub)
+    _add_administration(add)
     _add_server(add("status", run_status, "show how the server is"))
     _add_tokens(commands.add_parser("token", help="manage access tokens"))
     return top
@@ -124,8 +133,10 @@ def run_config(options: argparse.Namespace) -> int:
 def run_create(options: argparse.Namespace) -> int:
     markdown = _read_file(options.file)
     with _client(options) as client:
-        made = client.create(markdown, options.title, options.slug)
+        made = client.create(markdown, options.title, options.slug, options.expires)
     print(f"{made['doc_id']}  {made['slug']}  {made['url']}")
+    if "expires_at" in made:
+        print(f"It is deleted at {made['expires_at']}.", file=sys.stderr)
     return 0
 
 
@@ -138,11 +149,48 @@ def run_export(options: argparse.Namespace) -> int:
 
 def run_list(options: argparse.Namespace) -> int:
     with _client(options) as client:
-        page = client.documents(options.query, options.limit, options.before)
+        page = client.documents(
+            options.query, options.limit, options.before, deleted=options.deleted
+        )
     for row in page["documents"]:
-        print(f"{row['doc_id']}  {row['updated_at']}  {row['slug']}  {row['title']}")
+        at = row["deleted_at" if options.deleted else "updated_at"]
+        expires = f"  (expires {row['expires_at']})" if "expires_at" in row else ""
+        print(f"{row['doc_id']}  {at}  {row['slug']}  {row['title']}{expires}")
     if "next" in page:
-        print(f"more: docactor list --before {page['next']}", file=sys.stderr)
+        deleted = "--deleted " if options.deleted else ""
+        print(f"more: docactor list {deleted}--before {page['next']}", file=sys.stderr)
+    return 0
+
+
+def run_delete(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        gone = client.delete(_reference(options.id))
+    print(f"Deleted {gone['doc_id']}. Until {gone['kept_until']} it can be had back:")
+    print(f"  docactor undelete {gone['doc_id']}")
+    return 0
+
+
+def run_undelete(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        back = client.undelete(_reference(options.id))
+    print(f"{back['doc_id']}  {back['slug']}  {back['url']}")
+    return 0
+
+
+def run_drain(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        node = client.drain(options.node, force=options.force)
+    if node["active"]:
+        print(f"{node['node_id']}: {node['active']} documents are still closing.")
+        return 0
+    print(f"{node['node_id']} has no documents any more and gets none.")
+    return 0
+
+
+def run_undrain(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        node = client.undrain(options.node)
+    print(f"{node['node_id']} takes documents.")
     return 0
 
 
@@ -193,6 +241,27 @@ def _add_tokens(sub: argparse.ArgumentParser) -> None:
         help="what it allows (default write)",
     )
     _add_server(create)
+
+
+def _add_administration(add: Callable[..., argparse.ArgumentParser]) -> None:
+    for name, run, about in (
+        ("delete", run_delete, "delete a document; its sessions are closed"),
+        ("undelete", run_undelete, "bring a deleted document back"),
+    ):
+        sub = add(name, run, about)
+        sub.add_argument("id", metavar="ID", help="a document's id, slug or URL")
+        _add_server(sub)
+    sub = add("drain", run_drain, "move a node's documents to the others, and place none there")
+    sub.add_argument("node", metavar="NODE", help="a node's id, or the beginning of it; see status")
+    sub.add_argument(
+        "--force",
+        action="store_true",
+        help="even when no other node takes documents: then none opens until one does",
+    )
+    _add_server(sub)
+    sub = add("undrain", run_undrain, "let a drained node have documents again")
+    sub.add_argument("node", metavar="NODE", help="a node's id, or the beginning of it")
+    _add_server(sub)
 
 
 def _load(options: argparse.Namespace) -> Loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final, Self
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -40,15 +41,37 @@ class RestClient:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def create(self, markdown: str, title: str | None, slug: str | None) -> dict[str, Any]:
-        body = {"markdown": markdown, "title": title, "slug": slug}
+    def create(
+        self, markdown: str, title: str | None, slug: str | None, expires: str | None = None
+    ) -> dict[str, Any]:
+        body = {"markdown": markdown, "title": title, "slug": slug, "expires": expires}
         return self._json("POST", "/api/documents", json=body)
 
     def export(self, doc: str) -> str:
         return self._send("GET", f"/api/documents/{doc}.md").text
 
-    def documents(self, query: str, limit: int, before: str | None) -> dict[str, Any]:
-        asked = {"query": query, "limit": limit, "before": before}
+    def delete(self, doc: str) -> dict[str, Any]:
+        return self._json("DELETE", f"/api/documents/{doc}")
+
+    def undelete(self, doc: str) -> dict[str, Any]:
+        return self._json("POST", f"/api/documents/{doc}/undelete")
+
+    def drain(self, node: str, *, force: bool) -> dict[str, Any]:
+        asked = {"force": "true"} if force else {}
+        return self._json("POST", f"/api/nodes/{quote(node, safe='')}/drain", params=asked)
+
+    def undrain(self, node: str) -> dict[str, Any]:
+        return self._json("POST", f"/api/nodes/{quote(node, safe='')}/undrain")
+
+    def documents(
+        self, query: str, limit: int, before: str | None, *, deleted: bool = False
+    ) -> dict[str, Any]:
+        asked = {
+            "query": query,
+            "limit": limit,
+            "before": before,
+            "deleted": "true" if deleted else None,
+        }
         given = {key: value for key, value in asked.items() if value not in ("", None)}
         return self._json("GET", "/api/documents", params=given)
 

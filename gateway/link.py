@@ -157,7 +157,10 @@ class DocumentLink:
         return len(self._sessions)
 
     def close(self, code: int = close_codes.TRY_AGAIN, reason: str = "link closed") -> None:
-        """Ends the link for good; its sessions are closed with `code`, waiting calls go on."""
+        """Ends the link for good; its sessions are closed with `code`.
+
+        Waiting calls are woken: what they do next tells them what happened to the document.
+        """
         self._closed = True
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -165,6 +168,8 @@ class DocumentLink:
         for session in tuple(self._sessions.values()):
             self.forget(session)
             session.sink.kicked(code, reason)
+        for waiter in self._waiters:
+            waiter.woken.set()
 
     # --- for sessions ------------------------------------------------
 

@@ -20,7 +20,7 @@ from gateway import arguments
 from gateway.arguments import Unfit
 from gateway.auth import Authenticator
 from gateway.problems import problem
-from gateway.tool_context import ToolContext, read_markdown, require
+from gateway.tool_context import ToolContext, iso, read_markdown, require
 from gateway.tool_errors import unexpected
 from shared.directory_protocol import Created, DirectoryStatus, DocumentRows, NewToken
 from shared.errors import DocactorError, InvalidArgument, UnsupportedMarkup
@@ -31,12 +31,14 @@ from shared.protocol import (
     ReadDocumentRequest,
     ReadDocumentResult,
     Scope,
+    to_json_value,
 )
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 
 _TEXT: Final = ("", "text/markdown", "text/plain", "application/octet-stream")
+_CREATE_PARAMETERS: Final = {"title", "slug", "idempotency_key", "expires"}
 _SCOPES_OF: Final[dict[str, frozenset[Scope]]] = {
     "read": frozenset({"read"}),
     "write": frozenset({"read", "comment", "suggest", "write"}),
@@ -51,6 +53,7 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str | None = None
     slug: str | None = None
     idempotency_key: str | None = None
+    expires: str | None = None
 
 
 class TokenOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,25 +109,31 @@ class Rest:
             order.slug,
             parsed.blocks,
             order.idempotency_key,
+            order.expires,
         )
-        answer = json_response(self._context.created(made, parsed), 201)
+        told = to_json_value(self._context.created(made, parsed))
+        if made.expires_at is not None:
+            told["expires_at"] = iso(made.expires_at)
+        answer = json_response(told, 201)
         answer.headers["Location"] = f"/api/documents/{made.doc_id}.md"
         return answer
 
     async def documents(self, request: Request) -> Response:
-        caller = await self._caller(request, "read")
         query = request.query_params
-        limit = _argument("limit", query.get("limit"), _limit) or DEFAULT_LIST
+        deleted = argument("deleted", query.get("deleted"), arguments.flag) or False
+        caller = await self._caller(request, "admin" if deleted else "read")
+        limit = argument("limit", query.get("limit"), _limit) or DEFAULT_LIST
         rows: DocumentRows = await self._context.router.directory(
-            "list_documents", caller, query.get("query", ""), limit, query.get("before")
+            "list_documents", caller, query.get("query", ""), limit, query.get("before"), deleted
         )
-        summaries = tuple(self._context.summary(row, caller) for row in rows.rows)
+        summary = self._context.deleted if deleted else self._context.summary
+        summaries = tuple(summary(row, caller) for row in rows.rows)
         return json_response(DocumentPage(summaries, UNSET if rows.next is None else rows.next))
 
     async def export(self, request: Request) -> Response:
         """The whole document as Markdown, with the cursor of that instant in a header."""
         caller = await self._caller(request, "read")
-        ref = _argument("doc", request.path_params["doc"], arguments.document)
+        ref = argument("doc", request.path_params["doc"], arguments.document)
         asked = ReadDocumentRequest(format="markdown", max_chars=MAX_DOCUMENT_BYTES)
         result: ReadDocumentResult = await self._context.router.call(
             ref or "", "read_document", caller, asked
@@ -186,7 +195,7 @@ async def _new_document(request: Request) -> NewDocument:
         return _decode(body, NewDocument)
     if kind not in _TEXT:
         raise InvalidArgument("Content-Type: send text/markdown or application/json.")
-    unknown = sorted(set(request.query_params) - {"title", "slug", "idempotency_key"})
+    unknown = sorted(set(request.query_params) - _CREATE_PARAMETERS)
     if unknown:
         raise InvalidArgument(f"{unknown[0][:64]}: no such parameter.")
     try:
@@ -203,7 +212,7 @@ def _decode(body: bytes, kind: type[T]) -> T:
         raise InvalidArgument(f"body: {error}.") from error
 
 
-def _argument(name: str, value: str | None, read: Callable[[object], Any]) -> Any:
+def argument(name: str, value: str | None, read: Callable[[object], Any]) -> Any:
     """A parameter read as the tools read it; None when it is absent."""
     if value is None:
         return None

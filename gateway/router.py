@@ -56,11 +56,13 @@ REPEATABLE: Final = frozenset(
         "create_document",
         "describe",
         "drain",
+        "drain_node",
         "list_documents",
         "list_tokens",
         "locate",
         "resolve",
         "status",
+        "undrain_node",
         "wait_for_notice",
     }
 )
@@ -373,5 +375,5 @@ def _may_repeat(request: Any) -> bool:
 
 def _with_key(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """create_document's arguments with an idempotency key, so that it may be repeated."""
-    *rest, key = list(args) + [None, None, (), None][len(args) - 1 :]
-    return (*rest, key or secrets.token_hex(16))
+    caller, title, slug, blocks, key, *rest = list(args) + [None, None, (), None][len(args) - 1 :]
+    return (caller, title, slug, blocks, key or secrets.token_hex(16), *rest)

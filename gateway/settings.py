@@ -120,6 +120,10 @@ def check(settings: Settings) -> None:
         raise InvalidArgument("port: must be between 0 and 65535.")
     if settings.workers < 1:
         raise InvalidArgument("workers: must be at least 1.")
+    if settings.warm_slots < 0:
+        raise InvalidArgument("warm_slots: must not be negative.")
+    if settings.max_active is not None and settings.max_active < 1:
+        raise InvalidArgument("max_active: must be at least 1.")
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise InvalidArgument("tls_cert: give tls_cert and tls_key together.")
     if is_loopback(settings.host):

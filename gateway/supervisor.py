@@ -183,6 +183,7 @@ class Supervisor:
                     idle_s=settings.idle_s,
                     warm_slots=settings.warm_slots,
                     max_active=settings.max_active,
+                    drain_s=settings.drain_s,
                 )
             )
             token = await self._owner_token(cluster)

@@ -13,7 +13,7 @@ from gateway.ports import RouterPort
 from gateway.waiting import Held
 from shared.directory_protocol import Created, DocumentRow
 from shared.errors import CapabilityDenied
-from shared.limits import PARSE_INLINE_CHARS
+from shared.limits import DAY_MS, DELETED_DAYS, PARSE_INLINE_CHARS
 from shared.markdown.parse import Parsed, parse
 from shared.protocol import (
     Caller,
@@ -23,6 +23,13 @@ from shared.protocol import (
     Scope,
 )
 from shared.tree import Fidelity
+
+
+class DeletedSummary(DocumentSummary, frozen=True, kw_only=True):
+    """A deleted document; until `kept_until` it can be had back."""
+
+    deleted_at: str
+    kept_until: str
 
 
 class ToolContext:
@@ -65,6 +72,16 @@ class ToolContext:
             role="owner" if owned else "editor",
             public=False,
             updated_at=iso(row.updated_at),
+            expires_at=msgspec.UNSET if row.expires_at is None else iso(row.expires_at),
+        )
+
+    def deleted(self, row: DocumentRow, caller: Caller) -> DeletedSummary:
+        """A deleted document's row as callers see it."""
+        at = row.deleted_at or row.updated_at
+        return DeletedSummary(
+            **msgspec.structs.asdict(self.summary(row, caller)),
+            deleted_at=iso(at),
+            kept_until=iso(at + DELETED_DAYS * DAY_MS),
         )
 
     def created(self, made: Created, parsed: Parsed) -> CreatedDocument:

@@ -85,6 +85,39 @@ def test_the_list_says_that_there_is_more(capsys: Captured, router: FakeRouter, 
 
 
 @pytest.mark.usefixtures("server")
+def test_a_document_goes_and_comes_back(capsys: Captured, data: Path) -> None:
+    (data / "a.md").write_text("# Plan")
+    assert main(["create", str(data / "a.md"), "--expires", "30d"]) == 0
+    out, err = capsys.readouterr()
+    doc_id, slug, _ = out.split()
+    assert err == "It is deleted at 2025-12-30T10:53:20.000+00:00.\n"
+    assert main(["list"]) == 0
+    assert "(expires 2025-12-30T10:53:20.000+00:00)" in capsys.readouterr().out
+    assert main(["delete", slug]) == 0
+    assert f"docactor undelete {doc_id}" in capsys.readouterr().out
+    assert main(["export", slug]) == REFUSED
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["list", "--deleted"]) == 0
+    assert capsys.readouterr().out.startswith(f"{doc_id}  2025-11-30T10:53:20.000+00:00  {slug}")
+    assert main(["undelete", doc_id]) == 0
+    assert main(["export", slug]) == 0
+    assert capsys.readouterr().out.endswith("# Plan\n")
+
+
+@pytest.mark.usefixtures("server")
+def test_a_node_is_drained_when_there_is_another_or_by_force(
+    capsys: Captured, router: FakeRouter
+) -> None:
+    assert main(["drain", "abc"]) == REFUSED
+    assert "no other node" in capsys.readouterr().err
+    assert main(["drain", "abc", "--force"]) == 0
+    assert capsys.readouterr().out == "abc has no documents any more and gets none.\n"
+    assert main(["undrain", "abc"]) == 0
+    assert router.drained == set()
+
+
+@pytest.mark.usefixtures("server")
 def test_a_token_is_printed_once_and_works(capsys: Captured, router: FakeRouter) -> None:
     assert main(["token", "create", "--agent", "Bob", "--scope", "read"]) == 0
     out, err = capsys.readouterr()

@@ -16,9 +16,11 @@ from shared.directory_protocol import (
     DocumentRow,
     DocumentRows,
     NewToken,
+    NodeStatus,
     TokenRow,
 )
-from shared.errors import DocactorError, DocumentNotFound
+from shared.errors import DocactorError, DocumentNotFound, InvalidArgument
+from shared.expiry import expiry
 from shared.ids import ALPHABET, anchor, mint_block_id, mint_doc_id
 from shared.protocol import (
     AnchorOnly,
@@ -41,6 +43,7 @@ from shared.slugs import slugify
 from shared.tokens import hash_token
 from shared.tree import Block
 
+NOW = 1_764_500_000_000  # milliseconds since 1970
 WRITER = Caller("agent:1", "Writer", "person:1", True, frozenset({"read", "write"}))
 READER = Caller("agent:2", "Reader", "person:1", True, frozenset({"read"}))
 OWNER = Caller("person:1", "Ana", None, False, frozenset({"read", "write", "admin"}))
@@ -222,6 +225,8 @@ class FakeRouter:
     def __init__(self, choose: Callable[[str], str]) -> None:
         self.choose = choose
         self.documents: dict[str, FakeDocument] = {}
+        self.deleted: dict[str, FakeDocument] = {}
+        self.drained: set[str] = set()
         self.failure: BaseException | None = None
         self.answers: dict[str, Any] = {}
         self.requests: list[tuple[str, Caller, Any]] = []
@@ -284,21 +289,50 @@ class FakeRouter:
         slug: str | None,
         blocks: tuple[Block, ...],
         _key: str | None,
+        expires: str | None = None,
     ) -> Created:
         doc_id = mint_doc_id(self.choose)
         name = title or (blocks[0].source.lstrip("# ") if blocks else "Untitled")
+        expires_at = None if expires is None else expiry(expires, NOW)
         row = DocumentRow(
-            doc_id, slug or slugify(name), name, "ready", 0, 1_764_500_000_000, caller.principal
+            *(doc_id, slug or slugify(name), name, "ready", 0, NOW),
+            *(caller.principal, expires_at),
         )
         made = FakeDocument(row, blocks, self.choose)
         self.documents[doc_id] = made
         anchors = tuple(AnchorOnly(each) for each in made.anchors())
-        return Created(doc_id, row.slug, name, made.cursor(), anchors)
+        return Created(doc_id, row.slug, name, made.cursor(), anchors, expires_at)
+
+    def _delete_document(self, ref: str) -> DocumentRow:
+        found = self.document(ref)
+        del self.documents[found.row.doc_id]
+        found.row = msgspec.structs.replace(found.row, state="deleted", deleted_at=NOW)
+        self.deleted[found.row.doc_id] = found
+        return found.row
+
+    def _undelete_document(self, ref: str) -> DocumentRow:
+        for doc_id, found in self.deleted.items():
+            if ref in (doc_id, found.row.slug):
+                found.row = msgspec.structs.replace(found.row, state="ready", deleted_at=None)
+                self.documents[doc_id] = self.deleted.pop(doc_id)
+                return found.row
+        raise DocumentNotFound.for_document(ref)
+
+    def _drain_node(self, node: str, force: bool) -> NodeStatus:
+        if not force:
+            raise InvalidArgument("node: no other node takes documents.")
+        self.drained.add(node)
+        return NodeStatus(node, 0, 0, 0, 9, draining=True)
+
+    def _undrain_node(self, node: str) -> NodeStatus:
+        self.drained.remove(node)
+        return NodeStatus(node, 0, 0, 0, 9)
 
     def _list_documents(
-        self, _caller: Caller, query: str, limit: int, before: str | None
+        self, _caller: Caller, query: str, limit: int, before: str | None, deleted: bool = False
     ) -> DocumentRows:
-        rows = tuple(d.row for d in self.documents.values() if query in d.row.title)
+        documents = self.deleted if deleted else self.documents
+        rows = tuple(d.row for d in documents.values() if query in d.row.title)
         start = int(before or 0)
         more = str(start + limit) if len(rows) > start + limit else None
         return DocumentRows(rows[start : start + limit], more)
