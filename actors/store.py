@@ -50,7 +50,7 @@ Q: Final = load_queries("queries_document.sql")
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-_ABANDONED: Final[list[sqlite3.Connection]] = []  # of fenced stores: never closed, see `close`
+_ABANDONED: Final[list[sqlite3.Connection]] = []  # of fenced stores: never closed, see `_abandon`
 _PRAGMAS: Final = """
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = WAL;
@@ -182,17 +182,33 @@ class SqliteStore:
         if self._closed:
             return
         self._closed = True
-        if self._fenced:
-            # Closing puts the log as this process knows it into the file. Where locks do not hold
-            # it is another's log by now, and the file would be ruined. The process ends soon.
-            _ABANDONED.append(self._connection._conn)  # noqa: SLF001
-            self._connection._connection = None  # noqa: SLF001
         with anyio.CancelScope(shield=True):
-            await self._connection.close()
+            if self._fenced:
+                await self._abandon()
+            else:
+                await self._connection.close()
+
+    async def _abandon(self) -> None:
+        """Ends the thread and leaves the file as it is.
+
+        Closing would put the log as this process knows it into the file. Where locks do not hold
+        it is another's log by now, and the file would be ruined. The process ends soon.
+        """
+        connection = self._connection
+        _ABANDONED.append(connection._conn)  # noqa: SLF001
+        connection._connection = None  # noqa: SLF001
+        stopped = connection.stop()
+        if stopped is not None:
+            await stopped
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         # Shielded: a cancelled call may still land, and nobody would know.
-        return await _to_the_end(asyncio.ensure_future(self._hop(work)))
+        try:
+            return await _to_the_end(asyncio.ensure_future(self._hop(work)))
+        except ValueError as error:
+            if self._closed:  # meanwhile: aiosqlite knows no error of its own for that
+                raise StorageUnavailable("The document's file has just been closed.") from error
+            raise
 
     def _hop(self, work: Callable[[sqlite3.Connection], T]) -> Awaitable[T]:
         # aiosqlite has no public way to run several statements in one hop to its thread.
