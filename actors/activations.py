@@ -204,6 +204,9 @@ class Activations:
                 group.start_soon(self._beat_active, doc_id)
         for blank in self._nodes.superfluous():
             await self._discard(blank)
+        for blank in self._nodes.let_go():
+            await self._nodes.kill(blank)
+            self._reuses.pop(blank.actor, None)
         self._nodes.refill()
 
     # --- opening ----------------------------------------------------------------------------------

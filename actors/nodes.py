@@ -84,6 +84,10 @@ class Nodes:
         """Blanks of nodes that are drained."""
         return tuple(blank for n in self._draining for blank in self._pools[n].blanks)
 
+    def let_go(self) -> tuple[Holder, ...]:
+        """Blanks that are no longer kept, out of their pools already: kill them."""
+        return tuple(blank for pool in self._pools.values() for blank in pool.let_go())
+
     def has_room(self) -> bool:
         return bool(by_preference(self._loads()))
 

@@ -8,6 +8,7 @@ from collections import deque
 
 from actors.background import Background
 from actors.ports import Holder, SlotLostError, Slots, SlotSilentError
+from shared.limits import SURPLUS_SHARE
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +103,16 @@ class WarmPool:
     def warm_up(self, extra: int) -> None:
         """Keeps so many blanks more until they are taken: documents are expected back."""
         self._extra = extra
+
+    def let_go(self) -> tuple[Holder, ...]:
+        """Takes out some of the blanks that are more than are kept; end their processes.
+
+        A share of them at a time: documents that were closed together may come back together.
+        """
+        more = len(self._blanks) - self._target - self._extra
+        if self._waiting or more <= 0:
+            return ()
+        return tuple(self._blanks.popleft() for _ in range(-(-more // SURPLUS_SHARE)))
 
     def pause(self) -> None:
         """Starts nothing until `resume`; who waits is told the slot is lost."""

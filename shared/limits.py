@@ -7,6 +7,10 @@ MAX_MARKDOWN_CHARS: Final = 1_000_000  # characters per write: about 5,000 block
 MAX_DOCUMENT_BYTES: Final = 32 * 2**20  # encoded Yjs state; what an actor and a step 2 can carry
 MAX_BLOCKS: Final = 20_000  # top-level blocks; keeps index, outline and patch within memory
 MAX_DEPTH: Final = 100  # nesting of elements; beyond it recursion and editors break
+MAX_COLSPAN: Final = 1_000  # columns of one cell; as HTML has it
+MAX_ROWSPAN: Final = 65_534  # rows of one cell; as HTML has it
+MAX_TABLE_PLACES: Final = 100_000  # rows x columns of a table with spans or holes
+MAX_TABLE_FILLING: Final = 4  # cells added to a table with holes, for each it has
 MAX_TITLE_CHARS: Final = 200
 MAX_SLUG_CHARS: Final = 64
 MAX_NAME_CHARS: Final = 64  # principals and agents; shown in `by`, single-lined
@@ -43,6 +47,11 @@ MAX_OLDER_BLOCKS: Final = 20_000  # blocks with such texts, per principal: MAX_B
 MAX_PAIRINGS: Final = 4_096  # likeness comparisons for one run of rewritten blocks
 MAX_MERGE_WORDS: Final = 20_000  # words and signs of a text merged word by word: 100,000 characters
 MAX_DIFF_INLINE: Final = 4_000  # unequal blocks diffed on the loop; more go to a thread
+MAX_PLANS: Final = 3  # times a large patch is planned in a thread before it is planned on the loop
+MAX_TEXT_EDITS: Final = 100  # edits of one replace_text: each looks through the whole document
+MAX_MATCHES_TOLD: Final = 20  # places named of a text that is not unique
+MAX_NEAREST_TOLD: Final = 3  # blocks named that are like a text that was not found
+MIN_LIKENESS: Final = 60  # percent of likeness below which a block is not named as such
 PIN_MS: Final = 10_000  # a block touched by others so lately is not moved: keystrokes are under way
 VIEWS_STORE_MS: Final = 5_000  # views go to disk with a batch at most this often; they may be large
 IDEMPOTENCY_TTL_MS: Final = 24 * 3600 * 1000
@@ -64,7 +73,6 @@ RETENTION_DAYS: Final = 30  # how far back states are kept
 SCRATCH_BYTES: Final = 64  # of an update; below it no limit can be reached that was not before
 
 MAX_PROBLEMS: Final = 50  # problems told of one document; what is broken often breaks much else
-BACKUPS_AT_ONCE: Final = 2  # documents copied or checked at a time: editing goes on meanwhile
 
 # --- wires -------------------------------------------------------------------------------------
 MAX_FRAME_BYTES: Final = 8 * 2**20  # one websocket message of an editor
@@ -111,6 +119,7 @@ WARM_SLOTS: Final = 4  # blank actors kept started per node
 DRAIN_ANSWER_S: Final = 50.0  # draining a node answers after this, below a call's deadline
 CLOSINGS_AT_ONCE: Final = 16  # documents of a drained node closed at a time; each writes a file
 ROOM_QUESTIONS: Final = 32  # documents seen busy that are asked again when a node is full
+SURPLUS_SHARE: Final = 4  # of the blanks beyond WARM_SLOTS one in so many ends per REPORT_S
 SLOT_REUSES: Final = 40  # documents a slot holds in turn before it is recycled
 ORPHAN_S: Final = 60.0  # a slot that has heard from no Directory drains and exits
 REPORT_S: Final = 5.0  # title and last change reach the catalog at most this often
@@ -136,8 +145,10 @@ RETENTION_STEP: Final = 20  # documents that expire, and files removed, per step
 
 # --- budgets (settings; per principal and document) ----------------------------------------------
 WRITES_PER_MINUTE: Final = 10
-CHARS_PER_HOUR: Final = 20_000
+CHARS_PER_HOUR: Final = 20_000  # characters of Markdown added; about ten pages
+READS_PER_MINUTE: Final = 60  # of each tool that reads; a dry run counts as one
 NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times as much
+MAX_SPENDERS: Final = 10_000  # windows of one document kept before those run out are dropped
 
 # --- gateway -----------------------------------------------------------------------------------
 TOKEN_CACHE_S: Final = 10.0  # a gateway remembers a token while it hears of revoked ones; expiry

@@ -434,3 +434,17 @@ async def test_documents_of_a_node_that_left_open_elsewhere() -> None:
                 world.slots.die(slot)
         again = await directory.locate(made.doc_id, route.key)
         assert again.node_id != gone
+
+
+async def test_processes_of_documents_put_away_are_ended_but_for_those_kept_warm() -> None:
+    world = World()
+    async with world.directory(warm_slots=2) as directory:
+        docs = [await directory.create_document(ANN, f"Doc {number}") for number in range(8)]
+        for made in docs:
+            assert await directory._activations.passivate(made.doc_id, None)
+        await until(lambda: len(living(world)) == 2)
+        assert (await directory.locate(docs[0].doc_id)).key.doc_id == docs[0].doc_id
+
+
+def living(world: World) -> list[str]:
+    return [name for name, slot in world.slots.slots.items() if slot.alive]

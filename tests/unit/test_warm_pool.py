@@ -164,3 +164,29 @@ async def test_no_more_slots_are_started_than_fit_into_memory(background: Backgr
     await warm.take()
     await asyncio.sleep(0)
     assert (slots.starting, len(slots.slots)) == (0, 3)
+
+
+async def test_blanks_beyond_the_target_are_let_go_a_share_at_a_time(
+    background: Background,
+) -> None:
+    slots = FakeSlots()
+    warm = pool(slots, background, room=20)
+    taken = [await warm.take() for _ in range(10)]
+    await until(lambda: len(warm.blanks) == 2)
+    assert warm.let_go() == ()
+    for holder in taken:
+        warm.give_back(holder)
+    kept = []
+    while gone := warm.let_go():
+        assert not set(gone) & set(warm.blanks)
+        kept.append(len(warm.blanks))
+    assert kept == [9, 7, 5, 4, 3, 2]
+    assert warm.taken == 0
+
+
+async def test_blanks_of_documents_that_are_expected_back_are_kept(background: Background) -> None:
+    warm = pool(FakeSlots(), background, room=20)
+    warm.warm_up(3)
+    warm.refill()
+    await until(lambda: len(warm.blanks) == 5)
+    assert warm.let_go() == ()
