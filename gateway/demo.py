@@ -41,6 +41,7 @@ from gateway.demo_parties import (
 )
 from gateway.owner_token import read_owner_token
 from shared.errors import DocactorError
+from shared.markdown.join import join
 
 README: Final = Path(__file__).parent.parent / "README.md"
 STARTED: Final = time.monotonic()
@@ -56,7 +57,7 @@ def main() -> int:
     failures: list[BaseException] = []
     try:
         anyio.run(partial(demo, given.file, data, once=given.once))
-    except* (StoryError, DocactorError, OSError, httpx.HTTPError) as failed:
+    except* (StoryError, DocactorError, OSError, UnicodeError, httpx.HTTPError) as failed:
         failures = leaves(failed)
     finally:
         shutil.rmtree(data, ignore_errors=True)
@@ -68,6 +69,7 @@ def main() -> int:
 async def demo(file: Path, data: Path, *, once: bool) -> None:
     """The server, the story, and what to do next."""
     markdown = await anyio.Path(file).read_text(encoding="utf-8")
+    hold(shutil.which("node") is not None, "node is on the PATH, for one of the editors")
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "gateway.cli", "serve", "--data", str(data)]
@@ -97,6 +99,7 @@ class Story:
         self._markdown = markdown
         self._agent_token = ""
         self._doc: dict[str, Any] = {}
+        self._at = 0  # the paragraph everybody works on, by its place among the blocks
 
     async def tell(self) -> None:
         await self._create()
@@ -122,6 +125,7 @@ class Story:
         )
 
     async def _meet(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+        self._at = await self._paragraph(ann, bob)
         read = await scribe.read()
         bobs = (await bob.ask("text"))["text"]
         hold(len(ann.texts()) == len(bobs) == len(scribe.mirror.order), "all see the same blocks")
@@ -132,14 +136,22 @@ class Story:
             f"cursor {read.cursor}"
         )
 
+    async def _paragraph(self, ann: LiveEditor, bob: NodeEditor) -> int:
+        """A paragraph to type in. Not every file has one: then ann adds it."""
+        found = ann.paragraph()
+        if found is None:
+            found = ann.add_paragraph("A first sentence.")
+            await until("the new paragraph at bob's", lambda: bob.texts == ann.texts() or None)
+            say("        no paragraph to type in: ann adds one")
+        return found
+
     async def _type_and_follow(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
         before = scribe.read_chars
-        block = next(i for i, text in enumerate(ann.texts()) if len(text) > 20)
         words = " — and ann was here"
         async with anyio.create_task_group() as tasks:
             waiting = Answer(tasks, partial(scribe.follow, wait_s=20))
             for letter in words:
-                ann.type(block, letter)
+                ann.type(self._at, letter)
                 await anyio.sleep(0.01)
             began = time.monotonic()
             await until("ann's words at bob's", lambda: words in "".join(bob.texts) or None)
@@ -157,9 +169,9 @@ class Story:
 
     async def _patch(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
         mirror = scribe.mirror
-        target = next(i for i in mirror.order if mirror.texts[i][:1].isalpha())
+        target = mirror.order[self._at]
         revised = mirror.texts[target] + " *Revised by scribe.*"
-        text = mirror.markdown().replace(mirror.texts[target], revised, 1)
+        text = join((mirror.texts | {target: revised})[block_id] for block_id in mirror.order)
         began = time.monotonic()
         result = await scribe.call(
             "patch", doc_id=self._doc["doc_id"], markdown=text, base=mirror.cursor
@@ -183,7 +195,7 @@ class Story:
         os.kill(pid, signal.SIGKILL)
         began = time.monotonic()
         words = "Typed while the actor was dead. "
-        await bob.ask("type", block=0, at=0, text=words)
+        await bob.ask("type", block=self._at, at=0, text=words)
         await until("bob's words at ann's", lambda: words in "".join(ann.texts()) or None)
         took = (time.monotonic() - began) * 1000
         changes = await scribe.follow()

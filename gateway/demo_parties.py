@@ -56,14 +56,26 @@ class LiveEditor:
         """The plain text of each block."""
         return [_plain(block) for block in self.root.children]
 
+    def paragraph(self) -> int | None:
+        """The place of the first paragraph that is one text and not empty, if there is one."""
+        for position, block in enumerate(self.root.children):
+            if isinstance(block, XmlElement) and block.tag == "paragraph":
+                inside = list(block.children)
+                if len(inside) == 1 and isinstance(inside[0], XmlText) and len(inside[0]):
+                    return position
+        return None
+
+    def add_paragraph(self, words: str) -> int:
+        """Adds a paragraph at the end; its place."""
+        self.root.children.append(XmlElement("paragraph", {}, [XmlText(words)]))
+        return len(self.root.children) - 1
+
     def type(self, block: int, words: str) -> None:
-        """Types at the end of a paragraph or heading."""
+        """Types at the end of a paragraph that `paragraph` or `add_paragraph` named."""
         element = self.root.children[block]
-        if not isinstance(element, XmlElement):
-            raise StoryError(f"block {block} is no element")
-        text = element.children[len(element.children) - 1]
-        if not isinstance(text, XmlText):
-            raise StoryError(f"block {block} does not end in text")
+        assert isinstance(element, XmlElement)
+        text = element.children[0]
+        assert isinstance(text, XmlText)
         text.insert(len(text), words)
 
 
@@ -93,6 +105,7 @@ class NodeEditor:
         self.synced = anyio.Event()
         self.texts: list[str] = []
         self.connections = 0
+        self.leaving = False
 
     async def ask(self, act: str, **arguments: Any) -> dict[str, Any]:
         """Raises StoryError when the editor could not do it."""
@@ -107,13 +120,15 @@ class NodeEditor:
         return answer
 
     async def listen(self) -> None:
-        """Takes in what the program says until it ends."""
+        """Takes in what the program says. Raises StoryError when it ends unasked."""
         assert self._process.stdout is not None
         rest = b""
         async for part in self._process.stdout:
             *lines, rest = (rest + part).split(b"\n")
             for line in lines:
                 self._take(json.loads(line))
+        if not self.leaving:
+            raise StoryError("the Node editor ended by itself; `make demo` installs what it needs")
 
     def _take(self, said: dict[str, Any]) -> None:
         if "id" in said:
@@ -141,6 +156,7 @@ async def node_editor(url: str, doc: str, token: str) -> AsyncIterator[NodeEdito
                 await editor.synced.wait()
             yield editor
         finally:
+            editor.leaving = True
             process.kill()
 
 
@@ -179,7 +195,7 @@ class Agent:
             doc_id=self._doc,
             cursor=self.mirror.cursor,
             wait_s=wait_s,
-            **({"settle_s": 0.5} if wait_s else {}),
+            **({"settle_s": 1} if wait_s else {}),
         )
         changes = msgspec.convert(answer, ReadChangesResult)
         self.mirror.apply(changes)
