@@ -116,6 +116,9 @@ SELECT doc_id, epoch, actor, node, pid, started FROM assignments WHERE actor IS 
 UPDATE assignments SET actor = NULL, node = NULL, pid = NULL, started = NULL, at = :at
 WHERE doc_id = :doc_id AND epoch = :epoch
 
+-- name: hand_back_all
+UPDATE assignments SET actor = NULL, node = NULL, pid = NULL, started = NULL
+
 -- name: add_token
 INSERT INTO tokens (id, hash, name, person, principal, agent, scopes, created, expires)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

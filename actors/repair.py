@@ -21,11 +21,14 @@ from actors.examine import examine
 from actors.file_content import FileContent, copy_in_memory, read_content
 from actors.mend import BeyondRepairError, mend
 from actors.migrations import DOCUMENT, NewerSchemaError, NoSchemaError
+from actors.replay import first_words
 from actors.sql import SCHEMA, load_queries, section, statements
 from actors.stored import checkpoint_row, update_row
 from actors.wal import damaged_wal_of, lost_commits, readable_frames, wal_of
+from actors.walk import Walk
 from shared.checkup import Checkup, Problem, Repaired
 from shared.ids import mint_block_id
+from shared.slugs import UNTITLED
 
 Q: Final = load_queries("queries_document.sql")
 LOCK_WAIT_S: Final = 5.0  # a server that has just been killed still holds its files
@@ -37,7 +40,7 @@ def check_file(path: Path) -> Checkup:
     doc_id = path.stem
     problems = _log_problems(path)
     try:
-        with _opened(path) as db:
+        with opened(path) as db:
             found = examine(copy_in_memory(db), doc_id)
     except sqlite3.OperationalError as error:
         locked = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
@@ -105,8 +108,24 @@ def _log_problems(path: Path) -> list[Problem]:
     return [Problem("wal_damaged", text)]
 
 
+def title_of(path: Path) -> str:
+    """The title of the document in a file that nobody has open; "Untitled" when none is found."""
+    try:
+        with opened(path) as db:
+            copy = copy_in_memory(db)
+        try:
+            DOCUMENT.migrate(copy)
+            content = read_content(copy)
+        finally:
+            copy.close()
+    except (sqlite3.Error, NoSchemaError, NewerSchemaError):
+        return UNTITLED
+    given = content.meta.get("title")
+    return given if isinstance(given, str) else first_words(Walk(content).replay)
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Read-only, so that the log stays as it is; leaves no file behind."""
     beside = (path.with_name(path.name + "-shm"), wal_of(path))
     ours = [name for name in beside if not name.exists()]

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pycrdt import Doc, XmlFragment, get_update
+from pycrdt import Doc, XmlElement, XmlFragment, XmlText, get_update
 
 from actors.checkpointing import fits, holds_its_document
+from shared import blocks
 from shared.block_index import SavedIndex
 from shared.errors import DocumentCorrupt
 from shared.live_document import ROOT
+from shared.markdown.schema import plain_text
+from shared.slugs import UNTITLED, single_line
 from shared.stored import Checkpoint, StoredUpdate
 from shared.yjs_update import (
     MalformedUpdateError,
@@ -87,3 +90,18 @@ def is_usable(checkpoint: Checkpoint) -> bool:
         return holds_its_document(checkpoint)
     except DocumentCorrupt:
         return False
+
+
+def first_words(replay: Replay) -> str:
+    """The text of the first heading, else of the first block that has any."""
+    found = ""
+    with replay.doc.transaction():
+        for child in replay.fragment.children:
+            if not isinstance(child, XmlElement | XmlText):
+                break
+            node = blocks.read(child)
+            text = single_line(" ".join(plain_text(node).split()))
+            if node.type == "heading" and text:
+                return text
+            found = found or text
+    return found or UNTITLED

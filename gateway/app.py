@@ -24,6 +24,7 @@ from gateway.rest_admin import AdminRest
 from gateway.settings import Settings
 from gateway.tool_context import ToolContext
 from gateway.tools import mcp_server
+from gateway.upkeep_rest import UpkeepRest
 from shared.limits import MAX_BODY_BYTES
 
 MCP_PATH: Final = "/mcp"
@@ -55,6 +56,7 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
     app = Starlette(
         routes=[
             *Rest(context, authenticator).routes(),
+            *UpkeepRest(context, authenticator).routes(),
             *AdminRest(context, authenticator).routes(),
             WebSocketRoute("/collab/{ref:path}", editors),
             Mount("/", mcp),

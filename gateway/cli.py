@@ -7,6 +7,8 @@
     docactor delete | undelete ID        a document goes, and comes back within 30 days
     docactor drain | undrain NODE        a node's documents go elsewhere, and may come back
     docactor token create --agent NAME   a token for an agent
+    docactor doctor [--repair]           check what is stored, and mend it
+    docactor backup | restore DIR        copy everything of a running server, and put it back
 
 Exit codes: 0 done, 1 refused by the server, 2 wrong usage, 3 no server answers.
 """
@@ -22,9 +24,11 @@ from typing import Any, Final
 
 import msgspec
 
+from gateway import cli_upkeep
 from gateway.address_file import read_address
 from gateway.arguments import Unfit, document
 from gateway.client import NoServerError, RestClient
+from gateway.data_lock import ServerRunsError
 from gateway.owner_token import read_owner_token
 from gateway.settings import FIELDS, Loaded, Settings, describe, load
 from gateway.supervisor import serve
@@ -117,6 +121,15 @@ def parser() -> argparse.ArgumentParser:
     _add_server(sub)
     _add_administration(add)
     _add_server(add("status", run_status, "show how the server is"))
+    sub = add("doctor", run_doctor, "check every document and the catalog")
+    sub.add_argument("--repair", action="store_true", help="mend them; the server must be stopped")
+    _add_server(sub)
+    sub = add("backup", run_backup, "copy everything of a running server to an empty folder")
+    sub.add_argument("dir", metavar="DIR", type=Path, help="folder on the server's machine")
+    _add_server(sub)
+    sub = add("restore", run_restore, "put a backup into the data folder of a stopped server")
+    sub.add_argument("dir", metavar="DIR", type=Path, help="folder that 'docactor backup' filled")
+    _add_settings(sub, ("data",))
     _add_tokens(commands.add_parser("token", help="manage access tokens"))
     return top
 
@@ -208,6 +221,29 @@ def run_token_create(options: argparse.Namespace) -> int:
     print(made["token"])
     print("Shown once: keep it where the agent's settings are.", file=sys.stderr)
     return 0
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    if not options.url:
+        data = _load(options).settings.data_path
+        try:
+            return cli_upkeep.doctor_stopped(data, repair=options.repair)
+        except ServerRunsError:
+            pass
+    if options.repair:
+        raise InvalidArgument("A server runs here: stop it before repairing.")
+    with _client(options) as client:
+        return cli_upkeep.doctor_running(client)
+
+
+def run_backup(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        return cli_upkeep.back_up(client, options.dir.expanduser().resolve())
+
+
+def run_restore(options: argparse.Namespace) -> int:
+    data = _load(options).settings.data_path
+    return cli_upkeep.restore_stopped(data, options.dir.expanduser().resolve())
 
 
 def _add_settings(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:

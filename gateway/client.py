@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, Self
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
+from gateway.upkeep import Step
 from shared.errors import BY_CODE, DocactorError, InternalError
 
 TIMEOUT_S: Final = 60.0  # a cold document may have to wait for an actor
@@ -83,6 +85,25 @@ class RestClient:
             "POST", "/api/tokens", json={"name": name, "scope": scope, "agent": agent}
         )
 
+    def back_up(self, folder: str) -> Iterator[Step]:
+        """Has everything copied to a folder on the server's machine, telling the progress."""
+        return self._steps("/api/backup", {"folder": folder})
+
+    def check(self) -> Iterator[Step]:
+        """Has everything checked, telling what is found as it is."""
+        return self._steps("/api/check", {})
+
+    def _steps(self, path: str, body: dict[str, Any]) -> Iterator[Step]:
+        try:
+            with self._http.stream("POST", path, json=body) as answer:
+                if answer.is_error:
+                    answer.read()
+                    raise _told(answer)
+                for line in answer.iter_lines():
+                    yield _step(line)
+        except httpx.TransportError as error:
+            raise NoServerError(f"no server answers at {self._url}: {error}") from error
+
     def _json(self, method: str, path: str, **kwargs: Any) -> dict[str, Any]:
         return msgspec.json.decode(self._send(method, path, **kwargs).content, type=dict[str, Any])
 
@@ -100,6 +121,16 @@ class RestClient:
         if answer.is_error:
             raise _told(answer)
         return answer
+
+
+def _step(line: str) -> Step:
+    """A line of progress. Raises the error that a line tells of."""
+    told = msgspec.json.decode(line, type=dict[str, Any])
+    if "error" not in told:
+        return msgspec.convert(told, Step)
+    error = told["error"]
+    kind = BY_CODE.get(str(error.get("code")), InternalError)
+    raise kind(str(error.get("message", "")), next_step=error.get("next_step", ""))
 
 
 def _told(answer: httpx.Response) -> DocactorError:

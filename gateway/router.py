@@ -53,8 +53,11 @@ MAX_RETRY_S: Final = 2.0
 REPEATABLE: Final = frozenset(
     {
         "authenticate",
+        "back_up_catalog",
+        "check_catalog",
         "create_document",
         "describe",
+        "document_ids",
         "drain",
         "drain_node",
         "list_documents",

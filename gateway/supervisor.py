@@ -7,7 +7,6 @@ is killed, gateways notice that their parent changed, and the last of them remov
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import importlib
 import logging
 import os
@@ -15,10 +14,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import anyio
@@ -26,6 +24,7 @@ import msgspec
 
 from gateway import ray_environment
 from gateway.address_file import remove_address, write_address
+from gateway.data_lock import only_server_of, refuse_half_restored
 from gateway.logs import configure_logging
 from gateway.owner_token import read_owner_token, write_owner_token
 from gateway.settings import Settings
@@ -59,11 +58,12 @@ def serve(settings: Settings) -> int:
     """
     data = settings.data_path
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    refuse_half_restored(data)
     (data / "logs").mkdir(exist_ok=True)
     configure_logging(settings.log_level, data / "logs" / "server.jsonl")
     with ExitStack() as stack:
         if settings.ray_address is None:
-            stack.enter_context(_only_server_of(data))
+            stack.enter_context(only_server_of(data))
         listener = stack.enter_context(_bind(settings))
         port = listener.getsockname()[1]
         supervisor = Supervisor(msgspec.structs.replace(settings, port=port), listener)
@@ -290,17 +290,6 @@ class Supervisor:
 def say(text: str, stream: TextIO | None = None) -> None:
     """A line for whoever started the server."""
     print(text, file=stream or sys.stdout, flush=True)
-
-
-@contextmanager
-def _only_server_of(data: Path) -> Iterator[None]:
-    """Two servers on one folder would fight for its documents: the second is refused at once."""
-    with (data / "serve.lock").open("a", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InvalidArgument(f"data: another server runs on {data}.") from None
-        yield
 
 
 def _bind(settings: Settings) -> socket.socket:
