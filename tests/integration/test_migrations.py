@@ -1,0 +1,124 @@
+"""Files of earlier versions: brought up to this one, or left exactly as they were."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Final
+
+import anyio
+import pytest
+
+from actors.catalog import SqliteCatalog
+from actors.migrations import CATALOG, DOCUMENT, Migrations, NewerSchemaError, NoSchemaError
+from actors.repair import check_file
+from actors.sql import SCHEMA, section
+from shared.errors import StorageUnavailable
+from tests.integration.stored_documents import DOC_ID, TEXT, StoredDocument
+
+SCHEMA_V1: Final = Path(__file__).parents[1] / "data" / "schema_v1.sql"
+KEPT: Final = ("meta", "updates", "checkpoints", "block_changes", "principals", "views", "answers")
+
+
+@pytest.fixture
+async def old(tmp_path: Path) -> StoredDocument:
+    """A document with history in a file as version 1 made it."""
+    new = StoredDocument(tmp_path / "new" / f"{DOC_ID}.sqlite3")
+    await new.make("three")
+    stored = StoredDocument(tmp_path / f"{DOC_ID}.sqlite3")
+    db = sqlite3.connect(stored.path)
+    db.executescript(SCHEMA_V1.read_text(encoding="utf-8"))
+    db.execute("ATTACH ? AS new", (str(new.path),))
+    with db:
+        for table in KEPT:
+            db.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")  # noqa: S608  a constant
+        db.execute("DELETE FROM meta WHERE key = 'depth'")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    return stored
+
+
+@pytest.mark.anyio
+async def test_a_document_of_version_1_opens_with_all_it_had(old: StoredDocument) -> None:
+    assert check_file(old.path).problems == ()  # looked at as it will be, and not changed
+    assert old.ask("PRAGMA user_version") == [(1,)]
+    assert await old.text() == TEXT + "\nthree\n"
+    assert old.ask("PRAGMA user_version") == [(DOCUMENT.version,)]
+    assert old.ask("SELECT value FROM meta WHERE key = 'depth'") == [(100,)]
+    assert await old.text() == TEXT + "\nthree\n"
+
+
+@pytest.mark.anyio
+async def test_an_old_file_and_a_new_one_have_the_same_tables(old: StoredDocument) -> None:
+    await old.text()
+    fresh = sqlite3.connect(":memory:")
+    fresh.executescript(section(SCHEMA, "document"))
+    query = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+    tables = [name for (name,) in fresh.execute(query)]
+    assert [name for (name,) in old.ask(query)] == tables
+    for table in tables:
+        columns = f"PRAGMA table_info({table})"
+        assert old.ask(columns) == fresh.execute(columns).fetchall()
+    fresh.close()
+
+
+@pytest.mark.anyio
+async def test_a_step_that_fails_leaves_the_old_file(old: StoredDocument) -> None:
+    before = old.ask("SELECT * FROM meta ORDER BY key")
+    broken = Migrations({1: "DELETE FROM meta;\nINSERT INTO nowhere VALUES (1);\n"})
+    db = sqlite3.connect(old.path, isolation_level=None)
+    with pytest.raises(sqlite3.OperationalError):
+        broken.migrate(db)
+    db.close()
+    assert old.ask("PRAGMA user_version") == [(1,)]
+    assert old.ask("SELECT * FROM meta ORDER BY key") == before
+    assert await old.text() == TEXT + "\nthree\n"
+
+
+@pytest.mark.anyio
+async def test_a_crash_in_the_middle_leaves_the_old_file(old: StoredDocument) -> None:
+    code = (
+        "import os, sqlite3, sys; from actors.migrations import Migrations;"
+        "db = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "db.execute('PRAGMA journal_mode = WAL');"
+        "db.create_function('die', 0, lambda: os.kill(os.getpid(), 9));"
+        "Migrations({1: 'DELETE FROM updates;\\nSELECT die();\\n'}).migrate(db)"
+    )
+    died = await anyio.run_process([sys.executable, "-c", code, str(old.path)], check=False)
+    assert died.returncode == -9
+    assert old.ask("PRAGMA user_version") == [(1,)]
+    assert await old.text() == TEXT + "\nthree\n"
+
+
+@pytest.mark.parametrize("kind", [DOCUMENT, CATALOG])
+def test_a_later_version_and_none_at_all_are_refused(kind: Migrations) -> None:
+    for version, error in ((kind.version + 1, NewerSchemaError), (0, NoSchemaError)):
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        db.execute("CREATE TABLE meta (key, value)")
+        db.execute(f"PRAGMA user_version = {version}")
+        with pytest.raises(error):
+            kind.migrate(db)
+        assert db.execute("SELECT count(*) FROM meta").fetchone() == (0,)
+        db.close()
+
+
+@pytest.mark.anyio
+async def test_the_catalog_takes_the_same_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "catalog.sqlite3"
+    catalog = await SqliteCatalog.open(path)
+    await catalog.set_number("kept", 7)
+    await catalog.close()
+    step = "INSERT INTO meta (key, value) VALUES ('new', 1);\n"
+    later = Migrations({CATALOG.version: step})
+    later.version = CATALOG.version + 1
+    monkeypatch.setattr("actors.catalog.CATALOG", later)
+    catalog = await SqliteCatalog.open(path)
+    assert (await catalog.number("kept"), await catalog.number("new")) == (7, 1)
+    await catalog.close()
+    monkeypatch.undo()
+    with pytest.raises(StorageUnavailable) as refused:  # an older server on a newer catalog
+        await SqliteCatalog.open(path)
+    assert refused.value.as_dict()["retryable"] is False
