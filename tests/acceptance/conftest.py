@@ -16,8 +16,12 @@ OpenEditor = Callable[..., Editor]
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """`docactor serve` with two gateways. A test that ends it, or fills it, starts its own."""
-    with Server(tmp_path_factory.mktemp("server") / "data", "--workers", "2") as running:
+    """`docactor serve` with two gateways. A test that ends it, or fills it, starts its own.
+
+    Tests open more documents than people do: they are put away soon.
+    """
+    data = tmp_path_factory.mktemp("server") / "data"
+    with Server(data, "--workers", "2", "--idle-s", "5") as running:
         yield running
 
 
