@@ -119,7 +119,7 @@ def test_a_refusal_of_the_server_is_one_line_and_1(data: Path) -> None:
     assert len(told.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", commands(parser()))
+@pytest.mark.parametrize("command", list(commands(parser())))
 def test_every_command_explains_itself(capsys: Captured, command: str) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command.split(), "--help"])
