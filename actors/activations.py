@@ -30,6 +30,7 @@ from actors.ports import (
     Slots,
     SlotSilentError,
 )
+from actors.tallies import Tallies
 from shared.directory_protocol import DirectorySettings
 from shared.errors import (
     DocactorError,
@@ -79,6 +80,7 @@ class Activations:
         self._closing: dict[str, asyncio.Event] = {}
         self._reuses: dict[str, int] = {}  # actor name -> documents it has held
         self._draining = False
+        self.tallies = Tallies(_now)
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -252,6 +254,13 @@ class Activations:
         return who.key == held.route.key and who.state in SERVING
 
     async def _activate(self, doc_id: str, seed: Seed | None) -> Activated:
+        try:
+            return await self._open(doc_id, seed)
+        except DocactorError:
+            self.tallies.failures += 1
+            raise
+
+    async def _open(self, doc_id: str, seed: Seed | None) -> Activated:
         before = await self._catalog.assignment(doc_id)
         for _ in range(2):
             holder = await self._take()
@@ -259,6 +268,7 @@ class Activations:
                 return await self._hand_over(doc_id, seed, holder, before)
             except (SlotLostError, SlotSilentError) as error:
                 log.warning("slot %s was lost while opening %s: %s", holder.actor, doc_id, error)
+                self.tallies.lost += 1
                 await self._discard(holder)
             if seed is not None:
                 break  # a second seeding needs a file that is certainly new
@@ -287,6 +297,7 @@ class Activations:
             if held.busy and (questions := questions - 1) < 0:
                 break
             if await self.passivate(held.route.key.doc_id, 0.0):
+                self.tallies.evictions += 1
                 return True
         return False
 
@@ -306,6 +317,7 @@ class Activations:
             # The file says who may write before the kill: a zombie reads it at its next batch.
             await self._files.write_epoch(doc_id, key.epoch)
             await self._nodes.kill(predecessor)
+            self.tallies.takeovers += 1
         try:
             try:
                 activated = await self._order(holder, key, seed)
@@ -318,6 +330,7 @@ class Activations:
             raise
         route = Route(key, holder.actor, holder.node_id, activated.link, activated.link_tcp)
         self._held[doc_id] = Held(route, holder, _now())
+        self.tallies.activations += 1
         self._reuses[holder.actor] = self._reuses.get(holder.actor, 0) + 1
         return activated
 
@@ -352,6 +365,7 @@ class Activations:
         except (SlotLostError, SlotSilentError) as error:
             # Not handed back: the next opening kills for certain what this leaves behind.
             log.warning("slot %s was lost while closing %s: %s", held.holder.actor, doc_id, error)
+            self.tallies.lost += 1
             del self._held[doc_id]
             await self._discard(held.holder)
             return True
@@ -361,6 +375,7 @@ class Activations:
         del self._held[doc_id]
         await self._catalog.hand_back(doc_id, key.epoch, self._now_ms())
         used_up = self._reuses.get(held.holder.actor, 0) >= self._settings.slot_reuses
+        self.tallies.recycled += used_up
         if used_up or self._on_drained(held):
             await self._discard(held.holder)
         else:
@@ -394,6 +409,7 @@ class Activations:
         del self._held[held.route.key.doc_id]
         self._reuses.pop(held.holder.actor, None)
         self._nodes.gone(held.holder)
+        self.tallies.lost += 1
 
     # --- heartbeats and adoption ------------------------------------------------------------------
 
@@ -438,6 +454,7 @@ class Activations:
         if report is None or report.key != held.route.key:
             return
         before, held.reported = held.reported, report
+        self.tallies.heard(before, report)
         told = (report.title, report.updated_at)
         if before is None or told != (before.title, before.updated_at):
             await self._catalog.report(report.key.doc_id, *told)

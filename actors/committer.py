@@ -8,6 +8,7 @@ callback, and gets it back when everything visible at that instant is stored.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -15,6 +16,7 @@ from typing import Final
 import msgspec
 from pycrdt import merge_updates
 
+from actors.commit_tally import CommitTally
 from actors.stored import (
     Batch,
     CommitUnknownError,
@@ -82,8 +84,15 @@ class Committer:
         seq, change_seq: The last update and the head of the change feed that are on disk.
     """
 
-    def __init__(self, store: DocumentStore, seq: int = 0, change_seq: int = 0) -> None:
+    def __init__(
+        self,
+        store: DocumentStore,
+        seq: int = 0,
+        change_seq: int = 0,
+        tally: CommitTally | None = None,
+    ) -> None:
         self.store = store
+        self._tally = tally or CommitTally()
         self.seq = seq
         self.change_seq = change_seq
         self._waiting: deque[_Gathering] = deque()
@@ -160,10 +169,13 @@ class Committer:
             await self._wake.wait()
             while self._waiting:
                 gathering = self._in_flight = self._waiting.popleft()
+                began = time.perf_counter()
                 try:
                     await self.store.commit(gathering.batch)
                 except (NotCommittedError, CommitUnknownError, FencedError) as error:
+                    self._tally.failed()
                     return self._fail(gathering, error)
+                self._tally.committed(time.perf_counter() - began, gathering.batch.size)
                 self._publish(gathering)
             self._wake.clear()
             self._idle.set()

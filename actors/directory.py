@@ -57,6 +57,7 @@ from shared.limits import (
     MAX_LIST,
 )
 from shared.markdown.schema import plain_text
+from shared.metrics import DirectoryMetrics, GatewayReport
 from shared.protocol import Caller, Route, RouteKey, Scope
 from shared.slugs import UNTITLED, check_slug, is_usable, single_line, slugify, with_suffix
 from shared.tree import Block
@@ -375,6 +376,16 @@ class Directory:
             nodes=self._nodes.status(),
             active=tuple(_active(held) for held in self._activations.held),
         )
+
+    async def metrics(self) -> DirectoryMetrics:
+        """Everything that is counted, over all nodes, documents and gateways."""
+        open_now, nodes = self._activations, self._nodes.status()
+        documents = await self._catalog.counts()
+        return open_now.tallies.metrics(documents, open_now.held, open_now.waiting, nodes)
+
+    async def report_gateway(self, report: GatewayReport) -> None:
+        """What a gateway tells every few seconds."""
+        self._activations.tallies.heard_gateway(report)
 
     async def drain_node(self, node: str, force: bool = False) -> NodeStatus:
         """Closes a node's documents, each with its final checkpoint, and places none there.

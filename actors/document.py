@@ -29,6 +29,7 @@ from shared.past import blocks_at
 from shared.protocol import (
     AnchorOnly,
     Caller,
+    CommitTotals,
     DeleteRequest,
     InsertRequest,
     PatchRequest,
@@ -130,6 +131,11 @@ class Document(Upkeep):
     def failed(self) -> DocactorError | None:
         """Why it can no longer be served; None while it can."""
         return self._keeper.failed
+
+    @property
+    def commits(self) -> CommitTotals:
+        """What it has committed since it was opened."""
+        return self._keeper.tally.totals()
 
     def cursor(self) -> int:
         """A cursor at the head: what a creator that knows the whole document goes on from."""

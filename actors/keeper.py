@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from actors.checkpointing import holds_its_document
+from actors.commit_tally import CommitTally
 from actors.committer import Committed, Committer, Failure
 from actors.openers import Opener
 from actors.stored import (
@@ -54,6 +55,7 @@ class Keeper:
 
     Attributes:
         committer, store: Those of now; both are new after a reload.
+        tally: Of all committers it has had.
         failed: Why it can no longer be served: it cannot be loaded, or somebody else has it.
     """
 
@@ -61,6 +63,7 @@ class Keeper:
         self.store: DocumentStore
         self.committer: Committer
         self.failed: DocactorError | None = None
+        self.tally = CommitTally()
         self._opener = opener
         self._clock = clock
         self._choose = choose
@@ -221,7 +224,7 @@ class Keeper:
         except BaseException:
             await self.store.close()
             raise
-        self.committer = Committer(self.store, loaded.update_seq, loaded.change_head)
+        self.committer = Committer(self.store, loaded.update_seq, loaded.change_head, self.tally)
         for listener in self._commit_listeners:
             self.committer.subscribe(listener)
         self._live = live

@@ -41,7 +41,16 @@ from shared.limits import (
     TAKEOVER_S,
     WRITES_AT_ONCE,
 )
-from shared.protocol import Activated, Activation, AnchorOnly, Caller, Report, RouteKey, Whoami
+from shared.protocol import (
+    Activated,
+    Activation,
+    AnchorOnly,
+    Caller,
+    CommitTotals,
+    Report,
+    RouteKey,
+    Whoami,
+)
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +77,8 @@ class DocumentPort(Protocol):
     def last_change_at(self) -> int: ...
     @property
     def block_count(self) -> int: ...
+    @property
+    def commits(self) -> CommitTotals: ...
     def cursor(self) -> int: ...
     def anchors(self) -> tuple[AnchorOnly, ...]: ...
     async def close(self) -> None: ...
@@ -317,6 +328,7 @@ class Slot:
                 document.last_change_at,
                 document.block_count,
                 self._sessions(),
+                document.commits,
             )
         except DocactorError:
             return None  # it is being loaded again after a failed commit

@@ -16,7 +16,9 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from gateway.auth import Authenticator
 from gateway.cancel import CancelOnDisconnect
+from gateway.counts import GatewayCounts
 from gateway.editor_socket import LinkRouter, editor_socket
+from gateway.metrics import MetricsRest
 from gateway.origins import OriginGuard
 from gateway.ports import RouterPort
 from gateway.rest import Rest
@@ -30,26 +32,30 @@ from shared.limits import MAX_BODY_BYTES
 MCP_PATH: Final = "/mcp"
 
 
-def create_app(settings: Settings, router: RouterPort) -> Starlette:
-    """The application over a router.
+def create_app(
+    settings: Settings, router: RouterPort, counts: GatewayCounts | None = None
+) -> Starlette:
+    """The application over a router. What it does is counted in `counts`.
 
     `app.state` holds `settings`, `router` and `authenticator` for endpoints that are functions, and
     `held`, whose `release()` ends the waits of readers before a stop.
     """
+    counts = counts or GatewayCounts()
     authenticator = Authenticator(router, no_auth=settings.no_auth)
     context = ToolContext(router, settings.base_url, no_auth=settings.no_auth)
-    mcp = mcp_server(context, authenticator).http_app(
+    mcp = mcp_server(context, authenticator, counts).http_app(
         path=MCP_PATH, stateless_http=True, json_response=True
     )
 
     # Waiting readers need less of a link than sockets do; only sockets' tests need a real one.
-    editors = editor_socket(cast("LinkRouter", router), authenticator.of_socket)
+    editors = editor_socket(cast("LinkRouter", router), authenticator.of_socket, counts)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with mcp.lifespan(app), anyio.create_task_group() as tasks:
             _take_long_bodies(mcp)
             tasks.start_soon(authenticator.follow)
+            tasks.start_soon(counts.tell, router, context.held)
             yield
             tasks.cancel_scope.cancel()
 
@@ -58,6 +64,7 @@ def create_app(settings: Settings, router: RouterPort) -> Starlette:
             *Rest(context, authenticator).routes(),
             *UpkeepRest(context, authenticator).routes(),
             *AdminRest(context, authenticator).routes(),
+            *MetricsRest(context, authenticator, counts).routes(),
             WebSocketRoute("/collab/{ref:path}", editors),
             Mount("/", mcp),
         ],

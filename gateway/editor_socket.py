@@ -12,6 +12,7 @@ from typing import Final, Protocol
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from gateway.counts import GatewayCounts
 from gateway.link import DocumentLink
 from gateway.link_session import LinkSession, Shared
 from gateway.outbox import Outbox
@@ -61,10 +62,10 @@ _CODES: Final[tuple[tuple[type[DocactorError], int], ...]] = (
 
 
 def editor_socket(
-    router: LinkRouter, authenticate: Authenticate
+    router: LinkRouter, authenticate: Authenticate, counts: GatewayCounts | None = None
 ) -> Callable[[WebSocket], Awaitable[None]]:
     """The endpoint for a Starlette `WebSocketRoute` whose path has a parameter `ref`."""
-    sockets: set[EditorSocket] = set()
+    counts = counts or GatewayCounts()
 
     async def endpoint(websocket: WebSocket) -> None:
         token, subprotocol = credentials(websocket)
@@ -73,7 +74,7 @@ def editor_socket(
             with anyio.fail_after(SOCKET_OPEN_S):
                 caller = await authenticate(token)
                 check_may_read(caller)
-                if len(sockets) >= MAX_SESSIONS_PER_GATEWAY:
+                if counts.sockets >= MAX_SESSIONS_PER_GATEWAY:
                     raise Overloaded("This server has as many editors as it can take.")
                 link = await router.link(websocket.path_params["ref"])
         except TimeoutError:
@@ -82,12 +83,11 @@ def editor_socket(
         except DocactorError as error:
             await _refuse(websocket, close_code(error), error.code)
             return
-        socket = EditorSocket(websocket, link, caller)
-        sockets.add(socket)
+        counts.sockets += 1
         try:
-            await socket.run()
+            await EditorSocket(websocket, link, caller, counts).run()
         finally:
-            sockets.discard(socket)
+            counts.sockets -= 1
 
     return endpoint
 
@@ -131,11 +131,15 @@ async def _refuse(websocket: WebSocket, code: int, reason: str) -> None:
 class EditorSocket:
     """One editor's socket and its session. What the document says comes in as `SessionSink`."""
 
-    def __init__(self, websocket: WebSocket, link: DocumentLink, caller: Caller) -> None:
+    def __init__(
+        self, websocket: WebSocket, link: DocumentLink, caller: Caller, counts: GatewayCounts
+    ) -> None:
         self._websocket = websocket
         self._link = link
         self._wire = SyncSession()
-        self._outbox = Outbox(websocket, self._wire.wire, self._wire.awareness(_NOBODY))
+        self._counts = counts
+        nobody = self._wire.awareness(_NOBODY)
+        self._outbox = Outbox(websocket, self._wire.wire, nobody, counts)
         self._opened = Open(caller, read_only=not caller.scopes & {"write", "admin"})
 
     async def run(self) -> None:
@@ -158,6 +162,7 @@ class EditorSocket:
             message = await self._websocket.receive()
             if message["type"] == "websocket.disconnect":
                 return
+            self._counts.frames_in += 1
             if self._outbox.closing:
                 continue
             data: bytes | None = message.get("bytes")

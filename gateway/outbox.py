@@ -14,6 +14,7 @@ from collections.abc import Callable
 import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from gateway.counts import GatewayCounts
 from gateway.link_session import Shared
 from gateway.socket_protocol import EXTENSION, FrameSocket, binary_frame
 from shared import close_codes
@@ -28,13 +29,21 @@ class Outbox:
         wire: The name of the wire spoken on it.
         keep_alive: A message without effect, sent when there was nothing else for a while: clients
             take a long silence for a dead connection.
+        counts: Where its messages are counted.
     """
 
-    def __init__(self, websocket: WebSocket, wire: str, keep_alive: bytes) -> None:
+    def __init__(
+        self,
+        websocket: WebSocket,
+        wire: str,
+        keep_alive: bytes,
+        counts: GatewayCounts | None = None,
+    ) -> None:
         self._websocket = websocket
         self._socket: FrameSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
         self._wire = wire if self._socket is None else f"{wire}, framed"
         self._keep_alive = keep_alive
+        self._counts = counts or GatewayCounts()
         self._queue: deque[bytes] = deque()
         self._bytes = 0
         self._filled = anyio.Event()
@@ -82,6 +91,7 @@ class Outbox:
         if self._closing is not None:
             return
         self._quiet = False
+        self._counts.frames_out += 1
         if not self._queue and self._socket is not None and self._socket.write_frame(frame):
             return
         if self._queue and (

@@ -19,6 +19,7 @@ import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
 from actors.ray_calls import answer_within
+from gateway.counts import GatewayCounts
 from gateway.link import DocumentLink
 from gateway.places import Place, Places
 from shared import close_codes
@@ -63,6 +64,8 @@ REPEATABLE: Final = frozenset(
         "list_documents",
         "list_tokens",
         "locate",
+        "metrics",
+        "report_gateway",
         "resolve",
         "status",
         "undrain_node",
@@ -134,11 +137,15 @@ class Router:
     Args:
         gateway_id: Names this process to document actors.
         road: How calls travel; None: through the Ray this process has joined.
+        counts: Where links that found their document again are counted.
     """
 
-    def __init__(self, gateway_id: str, road: Road | None = None) -> None:
+    def __init__(
+        self, gateway_id: str, road: Road | None = None, counts: GatewayCounts | None = None
+    ) -> None:
         self._gateway_id = gateway_id
         self._road: Road = road if road is not None else RayRoad()
+        self._counts = counts or GatewayCounts(gateway_id)
         self._places = Places()
         self._links: dict[str, DocumentLink] = {}
         self._connecting: dict[str, asyncio.Lock] = {}
@@ -347,6 +354,7 @@ class Router:
             except DocactorError as error:
                 log.warning("cannot re-attach to %s: %s", key.doc_id, error.message)
             else:
+                self._counts.reconnects += 1
                 self._places.add(key.doc_id, route).link_wanted = True
                 return
             await anyio.sleep(pause)

@@ -11,6 +11,7 @@ from fastmcp import FastMCP
 from fastmcp.tools import Tool, ToolResult
 
 from gateway.auth import Authenticator, DocactorTokens
+from gateway.counts import CountCalls, GatewayCounts
 from gateway.document_tools import DocumentTools
 from gateway.profiles import HideUnusable
 from gateway.reading_tools import ReadingTools
@@ -50,7 +51,9 @@ class _Entry(msgspec.Struct, frozen=True):
     annotations: mcp_types.ToolAnnotations
 
 
-def mcp_server(context: ToolContext, authenticator: Authenticator) -> FastMCP:
+def mcp_server(
+    context: ToolContext, authenticator: Authenticator, counts: GatewayCounts | None = None
+) -> FastMCP:
     """The MCP server over `context`. Without tokens (`--no-auth`) it asks for none."""
     tools = [_tool(entry) for entry in _entries(context)]
     arguments_of = {tool.name: tuple(tool.parameters.get("properties", ())) for tool in tools}
@@ -58,7 +61,11 @@ def mcp_server(context: ToolContext, authenticator: Authenticator) -> FastMCP:
         SERVER_NAME,
         INSTRUCTIONS,
         auth=None if authenticator.no_auth else DocactorTokens(authenticator),
-        middleware=[ErrorsAsResults(arguments_of), HideUnusable(no_auth=context.no_auth)],
+        middleware=[
+            CountCalls(counts or GatewayCounts(), frozenset(arguments_of)),
+            ErrorsAsResults(arguments_of),
+            HideUnusable(no_auth=context.no_auth),
+        ],
         mask_error_details=True,
         dereference_schemas=False,
     )

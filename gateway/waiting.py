@@ -26,6 +26,12 @@ class Held:
     def __init__(self) -> None:
         self._scopes: set[anyio.CancelScope] = set()
         self._released = False
+        self.total = 0  # waits that began
+
+    @property
+    def waiting(self) -> int:
+        """Waits going on."""
+        return len(self._scopes)
 
     @contextmanager
     def hold(self) -> Iterator[anyio.CancelScope]:
@@ -34,6 +40,7 @@ class Held:
             if self._released:
                 scope.cancel()
             self._scopes.add(scope)
+            self.total += 1
             try:
                 yield scope
             finally:

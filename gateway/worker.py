@@ -20,6 +20,7 @@ import ray
 
 from actors.socket_folder import TEMP_ENV
 from gateway.app import create_app
+from gateway.counts import GatewayCounts
 from gateway.logs import configure_logging
 from gateway.router import Router
 from gateway.serving import GatewayServer, server_config
@@ -71,8 +72,9 @@ def join_ray(address: str, namespace: str, connect: Callable[..., Any] = ray.ini
 
 async def run(order: WorkerOrder) -> None:
     """Serve until told to stop."""
-    router = Router(order.gateway_id)
-    app = create_app(order.settings, router)
+    counts = GatewayCounts(order.gateway_id)
+    router = Router(order.gateway_id, counts=counts)
+    app = create_app(order.settings, router, counts)
     server = GatewayServer(server_config(app, order.settings), app, order.parent)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.watch_parent)

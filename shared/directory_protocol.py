@@ -19,6 +19,8 @@ DirectoryMethod = Literal[
     "create_document",
     "delete_document",
     "undelete_document",
+    "metrics",
+    "report_gateway",
     "drain_node",
     "undrain_node",
     "create_token",

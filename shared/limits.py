@@ -116,6 +116,7 @@ DRAIN_S: Final = 20.0
 TAKEOVER_S: Final = 10.0  # how long a new actor waits for a locked file
 ACTIVATE_DEADLINE_S: Final = 20.0  # a call waiting for a slot answers `overloaded` after this
 WARM_SLOTS: Final = 4  # blank actors kept started per node
+GATEWAY_GONE_S: Final = 30.0  # a gateway not heard of for so long is not in the metrics any more
 DRAIN_ANSWER_S: Final = 50.0  # draining a node answers after this, below a call's deadline
 CLOSINGS_AT_ONCE: Final = 16  # documents of a drained node closed at a time; each writes a file
 ROOM_QUESTIONS: Final = 32  # documents seen busy that are asked again when a node is full

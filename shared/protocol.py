@@ -107,6 +107,23 @@ class Whoami(msgspec.Struct, frozen=True):
     link_tcp: str = ""
 
 
+class CommitTotals(msgspec.Struct, frozen=True):
+    """What a document has committed since it was opened.
+
+    Attributes:
+        commits: Transactions that are on disk; `failed` those that are not.
+        log_bytes: What its log grew by.
+        seconds: How long the transactions took, all together.
+        buckets: How many of them took how long, by shared.metrics.COMMIT_BUCKETS.
+    """
+
+    commits: int = 0
+    failed: int = 0
+    log_bytes: int = 0
+    seconds: float = 0.0
+    buckets: tuple[int, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True):
     """What an active document tells the Directory every few seconds and when it passivates."""
 
@@ -115,6 +132,7 @@ class Report(msgspec.Struct, frozen=True):
     updated_at: int
     blocks: int
     sessions: int
+    commits: CommitTotals = CommitTotals()
 
 
 # --- requests ----------------------------------------------------------------------------------

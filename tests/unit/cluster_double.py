@@ -16,7 +16,15 @@ from actors.folder_lock import LockProof
 from actors.ports import Beat, Holder, NodeInfo, SlotLostError, SlotSilentError
 from shared.directory_protocol import DirectorySettings
 from shared.errors import DocactorError, Moved, StorageUnavailable
-from shared.protocol import Activated, Activation, AnchorOnly, Report, RouteKey, Whoami
+from shared.protocol import (
+    Activated,
+    Activation,
+    AnchorOnly,
+    CommitTotals,
+    Report,
+    RouteKey,
+    Whoami,
+)
 
 LOCK = LockProof("/data/directory.lock", "nonce")
 
@@ -34,6 +42,8 @@ class FakeSlot:
         self.idle_s = 0.0
         self.title = ""
         self.updated_at = 0
+        self.sessions = 0
+        self.commits = CommitTotals()
 
 
 class FakeSlots:
@@ -111,7 +121,7 @@ class FakeSlots:
         slot = self._living(actor)
         report = None
         if slot.key is not None:
-            report = Report(slot.key, slot.title, slot.updated_at, 1, 0)
+            report = Report(slot.key, slot.title, slot.updated_at, 1, slot.sessions, slot.commits)
         return Beat(await self.whoami(actor), report, slot.busy, slot.idle_s)
 
     async def activate(self, actor: str, activation: Activation) -> Activated:
@@ -132,6 +142,7 @@ class FakeSlots:
         self.files[key.doc_id] = key.epoch
         self.locked_by[key.doc_id] = actor
         slot.key, slot.busy, slot.idle_s = key, False, 0.0
+        slot.commits = CommitTotals()
         blocks = tuple(AnchorOnly(f"anchor-{n}") for n, _ in enumerate(activation.seed or ()))
         return Activated("unix:/x", "tcp:h:1", 7, blocks)
 

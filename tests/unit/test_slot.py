@@ -20,6 +20,7 @@ from shared.protocol import (
     Activation,
     AnchorOnly,
     Caller,
+    CommitTotals,
     ReadDocumentRequest,
     RouteKey,
 )
@@ -49,6 +50,7 @@ class FakeDocument:
     title = "Title"
     last_change_at = 5
     block_count = 2
+    commits = CommitTotals(3, 0, 99, 0.5, (1, 2))
 
     def cursor(self) -> int:
         return 9
@@ -309,6 +311,7 @@ async def test_heartbeat_reports_the_document_and_how_long_it_is_idle() -> None:
     beat = await process.slot.beat()
     assert beat.report is not None
     assert (beat.report.title, beat.report.updated_at, beat.report.blocks) == ("Title", 5, 2)
+    assert beat.report.commits.log_bytes == 99
     assert not beat.busy
     process.link.session_count = 2
     beat = await process.slot.beat()

@@ -22,11 +22,13 @@ from shared.directory_protocol import (
 from shared.errors import DocactorError, DocumentNotFound, InvalidArgument
 from shared.expiry import expiry
 from shared.ids import ALPHABET, anchor, mint_block_id, mint_doc_id
+from shared.metrics import DirectoryMetrics, GatewayReport
 from shared.protocol import (
     AnchorOnly,
     BlockText,
     Caller,
     ChangedBlock,
+    CommitTotals,
     DeleteRequest,
     InsertRequest,
     PatchRequest,
@@ -227,6 +229,7 @@ class FakeRouter:
         self.documents: dict[str, FakeDocument] = {}
         self.deleted: dict[str, FakeDocument] = {}
         self.drained: set[str] = set()
+        self.gateways: dict[str, GatewayReport] = {}
         self.failure: BaseException | None = None
         self.answers: dict[str, Any] = {}
         self.requests: list[tuple[str, Caller, Any]] = []
@@ -336,6 +339,26 @@ class FakeRouter:
         start = int(before or 0)
         more = str(start + limit) if len(rows) > start + limit else None
         return DocumentRows(rows[start : start + limit], more)
+
+    def _metrics(self) -> DirectoryMetrics:
+        return DirectoryMetrics(
+            documents={"ready": len(self.documents), "deleted": len(self.deleted)},
+            active={"degraded": 1},
+            opening=0,
+            sessions=4,
+            activations=7,
+            takeovers=1,
+            failures=2,
+            lost=3,
+            evictions=5,
+            recycled=6,
+            commits=CommitTotals(3, 1, 999, 0.25, (2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0)),
+            nodes=(NodeStatus("n1", 4, 1, 2, 100, draining=True),),
+            gateways=tuple(self.gateways.values()),
+        )
+
+    def _report_gateway(self, report: GatewayReport) -> None:
+        self.gateways[report.gateway_id] = report
 
     def _status(self) -> DirectoryStatus:
         return DirectoryStatus(True, False, len(self.documents), 0, ())
