@@ -44,6 +44,20 @@ async def test_markdown_goes_in_and_comes_out(http: httpx.AsyncClient, router: F
     assert request.max_chars == MAX_DOCUMENT_BYTES
 
 
+async def test_a_documents_url_answers_its_text_to_who_may_read_it(
+    http: httpx.AsyncClient,
+) -> None:
+    made = await http.post(DOCUMENTS, content="# Plan\n\n<script>alert(1)</script>")
+    url = made.json()["url"].removeprefix("http://127.0.0.1:8000")
+    out = await http.get(url)
+    assert out.text == "# Plan\n\n<script>alert(1)</script>\n"
+    assert out.headers["content-type"] == "text/plain; charset=utf-8"
+    assert out.headers["x-content-type-options"] == "nosniff"
+    problem(await http.get("/d/nothing"), 404, "doc_not_found")
+    del http.headers["authorization"]
+    problem(await http.get(url), 401, "unauthenticated")
+
+
 async def test_a_file_that_quotes_frame_lines_keeps_them(
     http: httpx.AsyncClient, router: FakeRouter
 ) -> None:
