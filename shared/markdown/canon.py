@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from shared.editor_shape import from_placeholder, mark_name, opaque
+from shared.limits import MAX_COLSPAN, MAX_ROWSPAN
+from shared.markdown.grid import complete
 from shared.tree import Attrs, Node, Text
 
 Inline = tuple[Node | Text, ...]
@@ -68,6 +70,9 @@ def canon(node: Node) -> Node:
         children = (EMPTY_PARAGRAPH,)
     elif kind in {"horizontalRule", "hardBreak", "image", "opaque"}:
         children = ()
+    elif kind == "table":
+        table = Node(kind, {}, children)
+        return complete(table, {}) or table
     return Node(kind, _attributes(node), children)
 
 
@@ -111,8 +116,8 @@ def _language(attrs: Attrs) -> Iterator[tuple[str, Any]]:
 
 
 def _cell(attrs: Attrs) -> Iterator[tuple[str, Any]]:
-    for name in ("colspan", "rowspan"):
-        if (span := whole(attrs.get(name), 1, 1, MAX_START)) != 1:
+    for name, most in (("colspan", MAX_COLSPAN), ("rowspan", MAX_ROWSPAN)):
+        if (span := whole(attrs.get(name), 1, 1, most)) != 1:
             yield name, span
     if attrs.get("align") in _ALIGNMENTS:
         yield "align", attrs["align"]

@@ -14,8 +14,10 @@ from typing import Final
 import msgspec
 
 from shared.editor_shape import stock_attributes, stock_mark
+from shared.limits import MAX_COLSPAN, MAX_ROWSPAN
 from shared.markdown.build_inline import TAG_MARKS
 from shared.markdown.canon import EMPTY_PARAGRAPH, HARD_BREAK, read_placeholder
+from shared.markdown.grid import complete
 from shared.tree import Attrs, Node, Text
 
 _STARTS: Final = "<table"
@@ -52,6 +54,7 @@ _ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
     "img": {"src": "(?s:.*)", "alt": "(?s:.*)", "title": "(?s:.*)"},
     "mark": {"data-color": "(?s:.*)"},
 }
+_SPANS: Final = {"colspan": MAX_COLSPAN, "rowspan": MAX_ROWSPAN}
 _INLINE: Final = {**TAG_MARKS, "a": "link", "code": "code"}
 _SPACE_AROUND_NEWLINE: Final = re.compile(r"[ \t]*\n[ \t\n]*")
 
@@ -254,9 +257,9 @@ def _item(frame: _Frame) -> Node:
 
 
 def _cell(frame: _Frame) -> Node:
-    attrs: Attrs = {
-        name: int(frame.attrs[name]) for name in ("colspan", "rowspan") if name in frame.attrs
-    }
+    attrs: Attrs = {name: int(frame.attrs[name]) for name in _SPANS if name in frame.attrs}
+    if any(span > _SPANS[name] for name, span in attrs.items()):
+        raise _ForeignMarkup
     if "align" in frame.attrs:
         attrs["align"] = frame.attrs["align"]
     kind = "tableHeader" if frame.tag == "th" else "tableCell"
@@ -267,7 +270,10 @@ def _cell(frame: _Frame) -> Node:
 def _table(frame: _Frame) -> Node:
     if not frame.blocks:
         raise _ForeignMarkup
-    return Node("table", {}, tuple(frame.blocks))
+    table = complete(Node("table", {}, tuple(frame.blocks)), stock_attributes("tableCell", {}))
+    if table is None:  # an editor would have too much to add
+        raise _ForeignMarkup
+    return table
 
 
 _BUILDERS: Final[dict[str, Callable[[_Frame], Node]]] = {

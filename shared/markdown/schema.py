@@ -88,7 +88,7 @@ def _check(node: Node) -> str | None:
         return _check_text(node)
     if node.type in _LEAVES:
         return f"{node.type} holds nothing" if node.content else None
-    if node.type in _NEVER_EMPTY and not node.content:
+    if _is_too_empty(node):
         return f"{node.type} may not be empty"
     allowed = CHILDREN[node.type]
     for child in node.content:
@@ -103,6 +103,12 @@ def _check(node: Node) -> str | None:
     if node.type in ITEMS and isinstance(first, Node) and first.type != "paragraph":
         return f"{node.type} starts with {first.type}"
     return None
+
+
+def _is_too_empty(node: Node) -> bool:
+    if node.type == "table":
+        return not any(isinstance(row, Node) and row.content for row in node.content)
+    return node.type in _NEVER_EMPTY and not node.content
 
 
 def _check_text(node: Node) -> str | None:

@@ -189,8 +189,10 @@ SPELLINGS: Final[dict[str, Node]] = {
     "| a<p>b |\n| --- |": table([head(paragraph("a"), paragraph("b"))]),
     "<!-- no header -->\n|  |\n| --- |\n| a |": table([cell(paragraph("a"))]),
     "|  |\n| --- |\n| a |": table([head(EMPTY)], [cell(paragraph("a"))]),
-    '<table>\n<tr><th colspan="2">a</th></tr>\n<tr><td><ul><li>c</li></ul></td></tr>\n</table>': (
-        table([head(paragraph("a"), colspan=2)], [cell(bullets(item(paragraph("c"))))])
+    '<table>\n<tr><th colspan="2">a</th></tr>\n<tr><td><ul><li>c</li></ul></td><td>d</td></tr>\n'
+    "</table>": table(
+        [head(paragraph("a"), colspan=2)],
+        [cell(bullets(item(paragraph("c")))), cell(paragraph("d"))],
     ),
     "<table>\n<tr><td><pre><code>a&#10;&#10;b</code></pre></td></tr>\n</table>": table(
         [cell(code("a\n\nb"))]

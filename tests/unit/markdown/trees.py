@@ -241,8 +241,11 @@ def tables(blocks: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.one_of(_gfm_tables(), _any_tables(blocks))
 
 
-def _cell_node(kind: str, align: str | None, content: tuple[Node, ...], span: int = 1) -> Node:
-    return Node(kind, stock_attributes(kind, {"align": align, "colspan": span}), content)
+def _cell_node(
+    kind: str, align: str | None, content: tuple[Node, ...], across: int = 1, down: int = 1
+) -> Node:
+    attrs = {"align": align, "colspan": across, "rowspan": down}
+    return Node(kind, stock_attributes(kind, attrs), content)
 
 
 @st.composite
@@ -265,15 +268,16 @@ def _gfm_tables(draw: st.DrawFn) -> Node:
 @st.composite
 def _any_tables(draw: st.DrawFn, blocks: st.SearchStrategy[Node]) -> Node:
     rows = []
-    for _ in range(draw(st.integers(1, 2))):
+    for number in range(draw(st.integers(1, 3))):
         cells = [
             _cell_node(
                 draw(st.sampled_from(("tableHeader", "tableCell"))),
                 draw(st.sampled_from((None, "left"))),
                 tuple(draw(st.lists(blocks, min_size=1, max_size=2))),
                 draw(st.sampled_from((1, 1, 2))),
+                draw(st.sampled_from((1, 1, 2, 3))),
             )
-            for _ in range(draw(st.integers(0, 2)))
+            for _ in range(draw(st.integers(0 if number else 1, 3)))
         ]
         rows.append(Node("tableRow", {}, tuple(cells)))
     return Node("table", {}, tuple(rows))

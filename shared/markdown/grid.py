@@ -1,0 +1,179 @@
+"""Tables as a grid without holes, the way a stock editor completes them.
+
+Two people who add a row and a column at the same time leave a table whose rows differ in length,
+and an author of HTML may write one. A stock editor completes such a table at the next change of the
+document. Trees are compared in the completed form, and tables are built in it, so that an editor
+that opens one has nothing to add. Fillings stand where prosemirror-tables puts them.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+from shared.limits import MAX_COLSPAN, MAX_TABLE_FILLING, MAX_TABLE_PLACES
+from shared.tree import Attrs, Node
+
+_PASSES: Final = 16  # mending one row may uncover another; real tables need two
+_CELLS: Final = frozenset({"tableCell", "tableHeader"})
+_PARAGRAPH: Final = Node("paragraph")
+
+
+class _Cell(msgspec.Struct):
+    """A cell; `node` is None for a filling."""
+
+    kind: str
+    node: Node | None = None
+    across: int = 1
+    down: int = 1
+
+
+class _Mending(msgspec.Struct):
+    """What is wrong with a grid: spans to set, and cells missing in each row."""
+
+    missing: list[int]
+    across: list[tuple[_Cell, int]] = []
+    down: list[tuple[_Cell, int]] = []
+
+    def needed(self) -> bool:
+        return bool(self.across or self.down or any(self.missing))
+
+
+_Grid = list[list[_Cell]]
+
+
+def complete(table: Node, plain: Attrs) -> Node | None:
+    """`table` with every place of its grid taken once; itself when it is so already.
+
+    Args:
+        table: A table whose rows hold cells, spans in their bounds.
+        plain: The attributes of a new cell.
+
+    Returns:
+        None when that takes more cells than `MAX_TABLE_FILLING` for each it has, or a grid of more
+        than `MAX_TABLE_PLACES`.
+    """
+    rows = [_nodes(row) for row in _nodes(table)]
+    if (rows and rows[0] and _is_regular(rows)) or not _is_table(table, rows):
+        return table
+    grid = [[_cell(node) for node in row] for row in rows]
+    room = MAX_TABLE_FILLING * max(sum(map(len, grid)), 16)
+    for _ in range(_PASSES):
+        width = _width(grid)
+        if width * len(grid) > MAX_TABLE_PLACES:
+            return None
+        found = _survey(grid, width) if width else _Mending([1] * len(grid))
+        if not found.needed():
+            return _rebuilt(table, grid, plain)
+        room -= sum(found.missing)
+        if room < 0:
+            return None
+        _mend(grid, found)
+    return None
+
+
+def _nodes(node: Node) -> list[Node]:
+    return [child for child in node.content if isinstance(child, Node)]
+
+
+def _is_regular(rows: list[list[Node]]) -> bool:
+    width = len(rows[0])
+    return all(
+        len(row) == width
+        and all(c.attrs.get("colspan", 1) == 1 and c.attrs.get("rowspan", 1) == 1 for c in row)
+        for row in rows
+    )
+
+
+def _is_table(table: Node, rows: list[list[Node]]) -> bool:
+    """Whether rows and cells are all there is: what else a client puts there has no place."""
+    return all(row.type == "tableRow" for row in _nodes(table)) and all(
+        cell.type in _CELLS for row in rows for cell in row
+    )
+
+
+def _cell(node: Node) -> _Cell:
+    across, down = node.attrs.get("colspan", 1), node.attrs.get("rowspan", 1)
+    return _Cell(node.type, node, min(across, MAX_COLSPAN), down)
+
+
+def _width(grid: _Grid) -> int:
+    """The longest row, with what cells above reach down into it."""
+    steps = [0] * (len(grid) + 1)
+    for number, row in enumerate(grid):
+        for cell in row:
+            steps[number] += cell.across
+            steps[min(number + cell.down, len(grid))] -= cell.across
+    return max(accumulate(steps), default=0)
+
+
+def _survey(grid: _Grid, width: int) -> _Mending:
+    taken = [[False] * width for _ in grid]
+    found = _Mending([0] * len(grid), [], [])
+    for number, row in enumerate(grid):
+        at = 0
+        for cell in row:
+            while at < width and taken[number][at]:
+                at += 1
+            _place(taken, found, cell, number, at)
+            at += cell.across
+        found.missing[number] += taken[number][at:].count(False)
+    return found
+
+
+def _place(taken: list[list[bool]], found: _Mending, cell: _Cell, row: int, at: int) -> None:
+    """Take the places of a cell; where one is taken already the cell ends before it."""
+    end = min(row + cell.down, len(taken))
+    if end < row + cell.down:
+        found.down.append((cell, end - row))
+    lost = 0
+    for reached in range(row, end):
+        for offset in range(cell.across):
+            place = at + offset
+            if place < len(taken[reached]) and not taken[reached][place]:
+                taken[reached][place] = True
+                continue
+            found.across.append((cell, max(offset, 1)))
+            lost += cell.across - offset
+    if lost:
+        for reached in range(row, end):
+            found.missing[reached] += lost
+
+
+def _mend(grid: _Grid, found: _Mending) -> None:
+    for cell, across in found.across:
+        cell.across = across
+    for cell, down in found.down:
+        cell.down = down
+    lacking = [number for number, missing in enumerate(found.missing) if missing]
+    for number in lacking:
+        row = grid[number]
+        filling = [_Cell(row[0].kind if row else "tableCell") for _ in range(found.missing[number])]
+        # As prosemirror-tables: the one short row of a table that starts with it, or with one.
+        in_front = lacking[-1] == number and (number == 0 or lacking[0] == number - 1)
+        row[:] = filling + row if in_front else row + filling
+
+
+def _rebuilt(table: Node, grid: _Grid, plain: Attrs) -> Node:
+    rows = _nodes(table)
+    return Node(
+        table.type,
+        table.attrs,
+        tuple(
+            Node(row.type, row.attrs, tuple(_node(cell, plain) for cell in cells))
+            for row, cells in zip(rows, grid, strict=True)
+        ),
+    )
+
+
+def _node(cell: _Cell, plain: Attrs) -> Node:
+    if cell.node is None:
+        return Node(cell.kind, plain, (_PARAGRAPH,))
+    spans = {"colspan": cell.across, "rowspan": cell.down}
+    if all(cell.node.attrs.get(name, 1) == span for name, span in spans.items()):
+        return cell.node
+    kept = {name: value for name, value in cell.node.attrs.items() if name not in spans}
+    told = {name: span for name, span in spans.items() if span != 1 or name in plain}
+    return Node(cell.node.type, {**told, **kept}, cell.node.content)
