@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import machine, results
+from bench import leaks, machine, opening, recovery, results
 from bench.editing import Measured, Work, run
 from bench.following import FollowCost, follow
 from bench.processes import idle_cpu_per_second
@@ -31,6 +31,9 @@ class Plan(NamedTuple):
     works: tuple[Work, ...]
     agent_calls: int
     idle_s: float
+    opens: int
+    kills: int
+    documents: int
 
 
 FULL: Final = Plan(
@@ -38,12 +41,18 @@ FULL: Final = Plan(
     works=(Work("P1", 1, 50, 100, 15.0, 2), Work("P3", 50, 4, 500, 20.0)),
     agent_calls=300,
     idle_s=5.0,
+    opens=40,
+    kills=60,
+    documents=1_000,
 )
 QUICK: Final = Plan(
     rounds=2,
     works=(Work("P1", 1, 50, 100, 4.0, 2), Work("P3", 50, 4, 500, 5.0)),
     agent_calls=60,
     idle_s=2.0,
+    opens=12,
+    kills=15,
+    documents=0,
 )
 
 
@@ -85,6 +94,8 @@ def rounds(plan: Plan) -> tuple[list[Side], list[Side]]:
 
 def rows(plan: Plan, ours: Sequence[Side], peers: Sequence[Side]) -> list[Row]:
     """Medians over the rounds."""
+    if not ours:
+        return []
     editing = [row for work in plan.works for row in _editing_rows(work.id, ours, peers)]
     cpu = [row for work in plan.works for row in _cpu_rows(work.id, ours, peers)]
     return editing + cpu + _follow_rows(ours)
@@ -131,19 +142,48 @@ def _follow_rows(ours: Sequence[Side]) -> list[Row]:
     ]
 
 
+def alone_rows(plan: Plan) -> list[Row]:
+    """Works without a peer, each on a server of its own."""
+    found = []
+    if plan.opens:
+        with scratch() as folder:
+            found += opening.rows(folder, opens=plan.opens)
+    if plan.kills:
+        with scratch() as folder:
+            found += recovery.rows(folder, kills=plan.kills)
+    if plan.documents:
+        with scratch() as folder:
+            found += leaks.rows(folder, documents=plan.documents)
+    return found
+
+
+def _part(plan: Plan, only: set[str]) -> Plan:
+    """The works named, and nothing else."""
+    works = tuple(work for work in plan.works if work.id in only)
+    agent_calls = plan.agent_calls if "P6" in only else 0
+    return plan._replace(
+        works=works,
+        agent_calls=agent_calls,
+        rounds=plan.rounds if works or agent_calls else 0,
+        opens=plan.opens if "P5" in only else 0,
+        kills=plan.kills if "P9" in only else 0,
+        documents=FULL.documents if "documents" in only else 0,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under 3 minutes, noisier")
-    parser.add_argument("--only", help="works to run, as P1,P3,P6; nothing is written then")
+    parser.add_argument("--only", help="works to run, as P1,P5,documents; nothing is written")
     asked = parser.parse_args()
     plan = QUICK if asked.quick else FULL
     only = set(asked.only.split(",")) if asked.only else None
     if only is not None:
-        works = tuple(work for work in plan.works if work.id in only)
-        plan = plan._replace(works=works, agent_calls=plan.agent_calls if "P6" in only else 0)
+        plan = _part(plan, only)
     with scratch() as folder:
         found = Results(machine.describe(folder), machine.versions(), [])
     found.rows.extend(rows(plan, *rounds(plan)))
+    found.rows.extend(alone_rows(plan))
     print(results.table(found))
     if only is None:
         for path in results.write(found, "quick" if asked.quick else "latest"):

@@ -69,9 +69,11 @@ class Checker:
             now = writer.books[doc].told()
             unsure = then.touched | now.touched
             kept = then.saved.items() & now.saved.items()
-            missing = [b for b, text in kept if b not in unsure and texts.get(b) != text]
-            missing += [block for block in then.gone if block in texts]
+            missing = [(b, t) for b, t in kept if b not in unsure and texts.get(b) != t]
+            missing += [(block, texts[block]) for block in then.gone if block in texts]
             lost += len(missing)
+            for block, text in missing:
+                print(f"{doc}: block {block} is {texts.get(block)!r}, told {text!r}", flush=True)
         counts = Counter(word for text in texts.values() for word in WORD.findall(text))
         counts.update(text for text in texts.values() if " wrote number " in text)
         gone = [word for word in typed if word not in counts]

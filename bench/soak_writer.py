@@ -128,7 +128,12 @@ class Writer:
         whole = anchored(
             (anchor, text if anchor.startswith(mine) else known) for anchor, known in pairs
         )
-        return self._call("patch", doc, markdown=whole, base=seen["cursor"])
+        answer = self._call("patch", doc, markdown=whole, base=seen["cursor"])
+        written = [block["anchor"].partition("-")[0] for block in answer["blocks"]]
+        if written != [mine]:
+            msg = f"a patch of {mine} wrote {answer}"
+            raise RuntimeError(msg)
+        return answer
 
     def _call(self, tool: str, doc: str, **arguments: Any) -> dict[str, Any]:
         key = f"{self._name}-{self._number}"

@@ -31,6 +31,7 @@ class Server:
         self.data = data
         self.lines: list[str] = []
         self.url = self.token = ""
+        self.environment: dict[str, str] = {}  # beyond what the machine has, but for Ray's
         self._flags = flags
         self._ready = threading.Event()
         self._seen: dict[int, psutil.Process] = {}
@@ -45,7 +46,7 @@ class Server:
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=ours,
+            env=ours | self.environment,
             text=True,
             start_new_session=True,
         )
