@@ -110,7 +110,7 @@ class SqliteStore:
     async def _open(
         cls, path: Path, epoch: int, prepare: Callable[[sqlite3.Connection], None]
     ) -> SqliteStore:
-        connection = await aiosqlite.connect(path, isolation_level=None)
+        connection = await aiosqlite.connect(path, isolation_level=None, timeout=0)
         store = cls(connection, path, epoch)
         try:
             await store._run(prepare)
