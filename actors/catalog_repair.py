@@ -142,7 +142,7 @@ class CatalogDoctor:
             slug = slugify(title)
             while not is_usable(slug) or db.execute(Q["slug_taken"], (slug,)).fetchone():
                 slug = with_suffix(slugify(title), secrets.choice)
-            db.execute(Q["add_document"], (doc_id, slug, title, now, now, OWNER))
+            db.execute(Q["add_document"], (doc_id, slug, title, now, now, OWNER, None))
             db.execute(Q["document_ready"], (doc_id,))
             done.append(f"Document {doc_id} was taken in as {slug}.")
         return done

@@ -18,6 +18,7 @@ from shared.errors import StorageUnavailable
 from tests.integration.stored_documents import DOC_ID, TEXT, StoredDocument
 
 SCHEMA_V1: Final = Path(__file__).parents[1] / "data" / "schema_v1.sql"
+CATALOG_V1: Final = SCHEMA_V1.with_name("catalog_v1.sql")
 KEPT: Final = ("meta", "updates", "checkpoints", "block_changes", "principals", "views", "answers")
 
 
@@ -101,6 +102,31 @@ def test_a_later_version_and_none_at_all_are_refused(kind: Migrations) -> None:
             kind.migrate(db)
         assert db.execute("SELECT count(*) FROM meta").fetchone() == (0,)
         db.close()
+
+
+@pytest.mark.anyio
+async def test_a_catalog_of_version_1_gets_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.sqlite3", tmp_path / "new.sqlite3"
+    db = sqlite3.connect(old)
+    db.executescript(CATALOG_V1.read_text(encoding="utf-8"))
+    db.execute("PRAGMA user_version = 1")
+    db.execute(
+        "INSERT INTO documents VALUES ('abcdef123456', 'plan', 'Plan', 'ready', 1, 2, 'ann')"
+    )
+    db.commit()
+    db.close()
+    tables = []
+    for path in (old, new):
+        catalog = await SqliteCatalog.open(path)
+        found_row = await catalog.document("plan")
+        assert (found_row is not None and found_row.title == "Plan") == (path == old)
+        await catalog.close()
+        db = sqlite3.connect(path)
+        names = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'index') ORDER BY name"
+        found = [name for (name,) in db.execute(names)]
+        tables.append({name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in found})
+        db.close()
+    assert tables[0] == tables[1]
 
 
 @pytest.mark.anyio
