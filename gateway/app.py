@@ -23,6 +23,7 @@ from gateway.origins import OriginGuard
 from gateway.ports import RouterPort
 from gateway.rest import Rest
 from gateway.rest_admin import AdminRest
+from gateway.rest_writing import WritingRest
 from gateway.settings import Settings
 from gateway.tool_context import ToolContext
 from gateway.tools import mcp_server
@@ -62,6 +63,7 @@ def create_app(
     app = Starlette(
         routes=[
             *Rest(context, authenticator).routes(),
+            *WritingRest(context, authenticator).routes(),
             *UpkeepRest(context, authenticator).routes(),
             *AdminRest(context, authenticator).routes(),
             *MetricsRest(context, authenticator, counts).routes(),

@@ -1,8 +1,8 @@
 """`docactor`: the command line.
 
     docactor serve                       run the server
-    docactor create FILE                 a document from a Markdown file
-    docactor export ID                   a document as Markdown
+    docactor create FILE | DIR           a document from a Markdown file, or many from a folder
+    docactor export ID | --all DIR       a document as Markdown, or all as files
     docactor list | status | config      what there is, how it goes, what is in force
     docactor delete | undelete ID        a document goes, and comes back within 30 days
     docactor drain | undrain NODE        a node's documents go elsewhere, and may come back
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway import cli_upkeep
+from gateway import cli_folders, cli_upkeep
 from gateway.address_file import read_address
 from gateway.arguments import Unfit, document
 from gateway.client import NoServerError, RestClient
@@ -100,8 +100,12 @@ def parser() -> argparse.ArgumentParser:
         ("config", run_config, "print the settings in force and where each comes from"),
     ):
         _add_settings(add(name, run, about), FIELDS)
-    sub = add("create", run_create, "create a document from a Markdown file")
-    sub.add_argument("file", metavar="FILE", help="Markdown in UTF-8; - reads standard input")
+    sub = add("create", run_create, "create a document from a Markdown file, or many from a folder")
+    sub.add_argument(
+        "file",
+        metavar="FILE",
+        help="Markdown in UTF-8; - reads standard input; a folder: every .md file below it",
+    )
     sub.add_argument("--title", help="title (default: the first heading)")
     sub.add_argument("--slug", help="name in the address (default: from the title)")
     sub.add_argument(
@@ -111,7 +115,11 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_server(sub)
     sub = add("export", run_export, "write a document as Markdown to standard output")
-    sub.add_argument("id", metavar="ID", help="a document's id, slug or URL")
+    which = sub.add_mutually_exclusive_group(required=True)
+    which.add_argument("id", metavar="ID", nargs="?", help="a document's id, slug or URL")
+    which.add_argument(
+        "--all", metavar="DIR", type=Path, help="write every document to a file in this folder"
+    )
     _add_server(sub)
     sub = add("list", run_list, "list documents, last changed first")
     sub.add_argument("--query", default="", help="words that title or slug contain")
@@ -144,6 +152,8 @@ def run_config(options: argparse.Namespace) -> int:
 
 
 def run_create(options: argparse.Namespace) -> int:
+    if Path(options.file).is_dir():
+        return _create_folder(options)
     markdown = _read_file(options.file)
     with _client(options) as client:
         made = client.create(markdown, options.title, options.slug, options.expires)
@@ -153,7 +163,17 @@ def run_create(options: argparse.Namespace) -> int:
     return 0
 
 
+def _create_folder(options: argparse.Namespace) -> int:
+    if options.title or options.slug:
+        raise InvalidArgument("--title, --slug: a folder makes many documents.")
+    with _client(options) as client:
+        return cli_folders.create_folder(client, Path(options.file), options.expires)
+
+
 def run_export(options: argparse.Namespace) -> int:
+    if options.all is not None:
+        with _client(options) as client:
+            return cli_folders.export_folder(client, options.all.expanduser())
     ref = _reference(options.id)
     with _client(options) as client:
         sys.stdout.write(client.export(ref))

@@ -44,9 +44,20 @@ class RestClient:
         self._http.close()
 
     def create(
-        self, markdown: str, title: str | None, slug: str | None, expires: str | None = None
+        self,
+        markdown: str,
+        title: str | None,
+        slug: str | None,
+        expires: str | None = None,
+        idempotency_key: str | None = None,
     ) -> dict[str, Any]:
-        body = {"markdown": markdown, "title": title, "slug": slug, "expires": expires}
+        body = {
+            "markdown": markdown,
+            "title": title,
+            "slug": slug,
+            "expires": expires,
+            "idempotency_key": idempotency_key,
+        }
         return self._json("POST", "/api/documents", json=body)
 
     def export(self, doc: str) -> str:
@@ -139,4 +150,5 @@ def _told(answer: httpx.Response) -> DocactorError:
     except msgspec.DecodeError:
         return InternalError(f"The server answered {answer.status_code} {answer.reason_phrase}.")
     kind = BY_CODE.get(str(told.get("code")), InternalError)
-    return kind(str(told.get("detail", "")), next_step=told.get("next_step", ""))
+    data = {name: told[name] for name in ("next_step", "retry_after_s") if name in told}
+    return kind(str(told.get("detail", "")), **data)

@@ -6,7 +6,7 @@ Answers are the result Structs as JSON, errors are problem details. Handlers rai
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Final, Literal, TypeVar
 
 import anyio
@@ -37,7 +37,7 @@ from shared.protocol import (
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
 
-_TEXT: Final = ("", "text/markdown", "text/plain", "application/octet-stream")
+TEXT_TYPES: Final = ("", "text/markdown", "text/plain", "application/octet-stream")
 _CREATE_PARAMETERS: Final = {"title", "slug", "idempotency_key", "expires"}
 _SCOPES_OF: Final[dict[str, frozenset[Scope]]] = {
     "read": frozenset({"read"}),
@@ -149,7 +149,7 @@ class Rest:
             ref or "", "read_document", caller, asked
         )
         text = "" if result.markdown is UNSET else result.markdown
-        headers = {"Docactor-Cursor": str(result.cursor), "Cache-Control": "no-store"}
+        headers = {**cursor_headers(result.cursor), "Cache-Control": "no-store"}
         return Response(text.encode(), 200, headers, media_type)
 
     async def status(self, request: Request) -> Response:
@@ -193,6 +193,11 @@ def answered(handler: Handler) -> Handler:
     return answer
 
 
+def cursor_headers(cursor: int) -> dict[str, str]:
+    """The cursor of an answer, by its own name and as the tag HTTP clients send back."""
+    return {"Docactor-Cursor": str(cursor), "ETag": f'"{cursor}"'}
+
+
 def json_response(value: Any, status: int = 200) -> Response:
     """A Struct or plain values as a JSON answer."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
@@ -203,16 +208,25 @@ async def _new_document(request: Request) -> NewDocument:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         return _decode(body, NewDocument)
-    if kind not in _TEXT:
+    if kind not in TEXT_TYPES:
         raise InvalidArgument("Content-Type: send text/markdown or application/json.")
-    unknown = sorted(set(request.query_params) - _CREATE_PARAMETERS)
+    check_parameters(request, _CREATE_PARAMETERS)
+    return NewDocument(markdown_body(body), **request.query_params)
+
+
+def check_parameters(request: Request, known: Collection[str]) -> None:
+    """Refuse query parameters that are not `known`: a misspelt one would go unnoticed."""
+    unknown = sorted(set(request.query_params) - set(known))
     if unknown:
         raise InvalidArgument(f"{unknown[0][:64]}: no such parameter.")
+
+
+def markdown_body(body: bytes) -> str:
+    """A body that is Markdown. Raises UnsupportedMarkup where it is no UTF-8."""
     try:
-        markdown = body.decode()
+        return body.decode()
     except UnicodeDecodeError as error:
         raise UnsupportedMarkup(f"body: not UTF-8 at byte {error.start}.") from error
-    return NewDocument(markdown, **request.query_params)
 
 
 def _decode(body: bytes, kind: type[T]) -> T:

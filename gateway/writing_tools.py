@@ -156,11 +156,11 @@ class WritingTools:
     ) -> ToolResult:
         result: WriteResult = await self._context.router.call(doc_id, verb, caller, request)
         if parsed is not None:
-            result = _with_notes(result, parsed)
+            result = with_notes(result, parsed)
         return tool_results.written(result, dry_run=request.options.dry_run)
 
 
-def _with_notes(result: WriteResult, parsed: Parsed) -> WriteResult:
+def with_notes(result: WriteResult, parsed: Parsed) -> WriteResult:
     """The result with what parsing could not keep, where it is certain which block that is."""
     anchors = [block.anchor or "" for block in parsed.blocks]
     if len(result.blocks) == len(anchors):  # all of them were written
