@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from gateway.profiles import AUTHOR
 from gateway.settings import FIELDS, Settings
-from shared import close_codes, limits
+from gateway.tool_context import ToolContext
+from gateway.tools import _entries, _tool
+from shared import close_codes, limits, protocol
 from shared.errors import BY_CODE, Moved
+from tests.unit.gateway.fakes import FakeRouter
 
+ANSWERS: Final[tuple[type[msgspec.Struct], ...]] = (
+    protocol.CreatedDocument,
+    protocol.DocumentPage,
+    protocol.DocumentSummary,
+    protocol.ReadDocumentResult,
+    protocol.BlockText,
+    protocol.OutlineEntry,
+    protocol.Hit,
+    protocol.ReadChangesResult,
+    protocol.ChangedBlock,
+    protocol.WriteResult,
+    protocol.WrittenBlock,
+    protocol.Conflict,
+    protocol.Remaining,
+    protocol.FidelityNote,
+)
 REFERENCE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
 
@@ -63,6 +84,25 @@ def test_every_setting_has_its_row_and_its_default() -> None:
 @pytest.mark.parametrize("tool", sorted(AUTHOR))
 def test_every_tool_is_described(tool: str) -> None:
     assert re.search(rf"^## .*\b{tool}\b", _page("tools"), re.MULTILINE)
+
+
+def _section(page: str, tool: str) -> str:
+    """What stands under the heading that names the tool."""
+    (found,) = (part for part in page.split("\n## ") if re.match(rf"[\w, ]*\b{tool}\b", part))
+    return found
+
+
+def test_every_argument_of_a_tool_and_every_key_of_its_answer_is_named(rng: random.Random) -> None:
+    page = _page("tools")
+    context = ToolContext(FakeRouter(rng.choice), "http://docs", no_auth=True)
+    for entry in _entries(context):
+        tool = _tool(entry)
+        section = _section(page, tool.name)
+        for argument in tool.parameters["properties"]:
+            assert re.search(rf"\b{argument}\b", section), (tool.name, argument)
+    for answer in ANSWERS:
+        for key in answer.__struct_fields__:
+            assert re.search(rf"\b{key}\b", page), (answer.__name__, key)
 
 
 def test_the_mirror_in_a_few_lines_does_what_the_rule_says() -> None:
