@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Final, Self
 
@@ -30,10 +31,13 @@ class Typist:
     def __init__(self, server: Server, doc: str) -> None:
         self._doc: Doc[XmlFragment] = Doc()
         self._fragment = self._doc.get("default", type=XmlFragment)
-        protocols = [Subprotocol(f"docactor.{server.token}")] if server.token else None
-        self._socket = connect(f"{server.url}/{doc}", subprotocols=protocols, max_size=None)
+        self._url = f"{server.url}/{doc}"
+        self._protocols = [Subprotocol(f"docactor.{server.token}")] if server.token else None
+        self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        connecting = connect(self._url, subprotocols=self._protocols, max_size=None)
+        self._socket = self._open.enter_context(connecting)
         self._socket.send(create_sync_message(self._doc))
         deadline = time.monotonic() + SYNC_DEADLINE_S
         while self._receive(deadline) != YSyncMessageType.SYNC_STEP2:
@@ -41,7 +45,7 @@ class Typist:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._socket.close()
+        self._open.close()
 
     def type(self, block: int, text: str) -> None:
         """Adds `text` to the end of a paragraph and sends it; waits for nothing."""

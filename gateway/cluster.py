@@ -5,18 +5,17 @@ Import it only when Ray's environment is set (`gateway.ray_environment`).
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import ray
-import ray._private.worker as ray_worker
 
 from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
 from actors.ray_slots import start_actor
 from gateway.ray_environment import NAMESPACE
+from gateway.ray_messages import silence
 from gateway.router import Router
 from shared.directory_protocol import DirectorySettings
 
@@ -37,7 +36,7 @@ class Cluster:
 
         Ray must be started on a thread that lives as long as it: its processes die with that.
         """
-        _quiet()
+        silence()
         context: Any = ray.init(
             address="local",
             namespace=NAMESPACE,
@@ -53,7 +52,7 @@ class Cluster:
     @classmethod
     def join(cls, address: str) -> Cluster:
         """A cluster that runs. Raises ConnectionError."""
-        _quiet()
+        silence()
         context: Any = ray.init(
             address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False
         )
@@ -83,13 +82,3 @@ def _kill(name: str) -> None:
         ray.kill(ray.get_actor(name, namespace=NAMESPACE), no_restart=True)
     except ValueError:
         return  # it went by itself
-
-
-def _quiet() -> None:
-    """Keeps Ray's own messages out of our output.
-
-    `log_to_driver=False` is not enough: notices of dead workers go to the driver's stdout by this
-    private function. Ray is pinned, and a test asserts that stdout carries our lines alone.
-    """
-    ray_worker.print_to_stdstream = lambda *_args, **_kwargs: None
-    logging.getLogger("ray").setLevel(logging.ERROR)

@@ -22,6 +22,7 @@ from actors.socket_folder import TEMP_ENV
 from gateway.app import create_app
 from gateway.counts import GatewayCounts
 from gateway.logs import configure_logging
+from gateway.ray_messages import silence
 from gateway.router import Router
 from gateway.serving import GatewayServer, server_config
 from gateway.settings import Settings
@@ -63,6 +64,7 @@ def join_ray(address: str, namespace: str, connect: Callable[..., Any] = ray.ini
     `ray.init` puts `sys.exit` in its place: a stop would drop requests in flight and never run the
     application's end.
     """
+    silence()
     before = signal.getsignal(signal.SIGTERM)
     try:
         connect(address=address, namespace=namespace, log_to_driver=False, configure_logging=False)
