@@ -164,7 +164,8 @@ class Router:
             request: The verb's request.
 
         Raises:
-            OutcomeUnknown: The actor died under a write that may not be repeated.
+            OutcomeUnknown: The actor died under a write that may not be repeated (again).
+            Overloaded: It died twice under a read.
             DocactorError: What the document or the Directory answered.
         """
         may_repeat, moved_from = _may_repeat(request), None
@@ -178,7 +179,7 @@ class Router:
             except LostCallError as error:
                 self._places.broken(place)
                 if not may_repeat:
-                    raise OutcomeUnknown("The document's actor died under this call.") from error
+                    raise _lost(request) from error
                 may_repeat = False
                 continue
             if not isinstance(answer, WireError):
@@ -378,10 +379,19 @@ class Router:
 
 
 def _may_repeat(request: Any) -> bool:
+    return not _writes(request) or request.options.idempotency_key is not None
+
+
+def _writes(request: Any) -> bool:
     options = getattr(request, "options", None)
-    if not isinstance(options, WriteOptions):
-        return True
-    return options.dry_run or options.idempotency_key is not None
+    return isinstance(options, WriteOptions) and not options.dry_run
+
+
+def _lost(request: Any) -> DocactorError:
+    """What is told of a call whose actor died and that is not repeated any more."""
+    if _writes(request):
+        return OutcomeUnknown("The document's actor died under this call.")
+    return Overloaded("The document's actor died under this call, twice.", retry_after_s=1)
 
 
 def _with_key(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import pytest
 from gateway.router import LostCallError, Router, UnreachableError
 from shared.directory_protocol import DIRECTORY_NAME, Created
 from shared.errors import (
+    DocactorError,
     DocumentNotFound,
     Moved,
     OutcomeUnknown,
@@ -148,11 +149,12 @@ async def test_write_without_a_key_that_was_lost_has_an_unknown_outcome(road: Fa
     await router.close()
 
 
-async def test_repeated_only_once(road: FakeRoad) -> None:
+@pytest.mark.parametrize("request_,told", [(READ, Overloaded), (KEYED, OutcomeUnknown)])
+async def test_repeated_only_once(road: FakeRoad, request_: Any, told: type[DocactorError]) -> None:
     for n in range(1, 9):
         road.actors[f"actor-{n}"] = fail(LostCallError())
-    with pytest.raises(OutcomeUnknown):
-        await Router("g", road).call(DOC, "read_document", ANN, READ)
+    with pytest.raises(told):
+        await Router("g", road).call(DOC, "verb", ANN, request_)
     assert road.epoch == 2
 
 
