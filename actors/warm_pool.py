@@ -8,7 +8,7 @@ from collections import deque
 
 from actors.background import Background
 from actors.ports import Holder, SlotLostError, Slots, SlotSilentError
-from shared.limits import SURPLUS_SHARE
+from shared.limits import SURPLUS_BEATS, SURPLUS_SHARE
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +46,8 @@ class WarmPool:
         self._room = room
         self._most = most
         self._blanks: deque[Holder] = deque()
+        self._least = 0  # blanks at the lowest since the last heartbeat
+        self._unused: deque[int] = deque(maxlen=SURPLUS_BEATS)  # the same of some heartbeats
         self._waiting: deque[asyncio.Future[Holder]] = deque()
         self._starting = 0
         self._taken = 0
@@ -73,7 +75,9 @@ class WarmPool:
         """A blank slot, when it is this caller's turn. Give it back, or say that it is gone."""
         if self._blanks and not self._waiting:
             holder = self._blanks.popleft()
+            self._least = min(self._least, len(self._blanks))
         else:
+            self._least = 0
             holder = await self._wait_in_line()
         self._taken += 1
         self._extra = max(0, self._extra - 1)
@@ -107,12 +111,19 @@ class WarmPool:
     def let_go(self) -> tuple[Holder, ...]:
         """Takes out some of the blanks that are more than are kept; end their processes.
 
-        A share of them at a time: documents that were closed together may come back together.
+        Call it at every heartbeat. Only blanks count that nobody needed for some heartbeats, and
+        a share of them goes at a time: where documents come and go, the slot one leaves is the
+        next one's.
         """
-        more = len(self._blanks) - self._target - self._extra
-        if self._waiting or more <= 0:
+        self._unused.append(self._least)
+        self._least = len(self._blanks)
+        more = min(*self._unused, len(self._blanks)) - self._target - self._extra
+        if len(self._unused) < SURPLUS_BEATS or more <= 0:
             return ()
-        return tuple(self._blanks.popleft() for _ in range(-(-more // SURPLUS_SHARE)))
+        share = -(-more // SURPLUS_SHARE)
+        self._unused.extend([unused - share for unused in self._unused])
+        self._least -= share
+        return tuple(self._blanks.popleft() for _ in range(share))
 
     def pause(self) -> None:
         """Starts nothing until `resume`; who waits is told the slot is lost."""

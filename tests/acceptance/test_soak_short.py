@@ -16,7 +16,7 @@ from bench.soak import Plan, soak
 KILLS: Final = 20
 SHORT: Final = Plan(KILLS, 0.0, (0.05, 0.6))
 DOCUMENTS: Final = 60
-AT_ONCE: Final = 20
+AT_ONCE: Final = 12
 
 
 @pytest.mark.timeout(600)  # two starts of a server, and twenty checks
@@ -30,7 +30,8 @@ def test_twenty_kills_lose_nothing_differ_nowhere_and_damage_nothing(rng: random
 
 @pytest.mark.timeout(300)
 def test_documents_opened_and_left_leave_nothing_behind(tmp_path: Path) -> None:
-    with docactor(tmp_path, leaks.ENVIRONMENT) as server:
+    environment = leaks.ENVIRONMENT | {"DOCACTOR_MAX_ACTIVE": str(AT_ONCE)}
+    with docactor(tmp_path, environment) as server:
         before, after = leaks.opened_and_left(server, DOCUMENTS, AT_ONCE)
     assert after.private_mb <= before.private_mb * leaks.MEMORY_BAR
     assert after.files <= before.files
