@@ -21,7 +21,7 @@ import anyio
 import msgspec
 
 from actors.folder_lock import LockProof, shares_folder
-from actors.life import SERVING, Event, State, after
+from actors.life import LIFE, SERVING, Event, State, after
 from actors.ports import Beat
 from actors.processes import kill_for_certain
 from actors.stored import StaleEpochError
@@ -260,15 +260,11 @@ class Slot:
         while self._state not in {"dead", "fenced"}:
             await anyio.sleep(self._watch_s)
             self._follow()
+            if self._state in {"dead", "fenced"}:
+                return
             if self._is_busy():
                 self._busy_at = _now()
-            if self._parent() != self._identity.parent:
-                log.error("the node's raylet is gone: fenced")
-                self._end("fence", 3)
-            elif self._open is not None and self._open.document.failed is not None:
-                log.error("the document failed: %s", self._open.document.failed)
-                self._end("failed", 1)
-            elif _now() - self._heard_at > self._orphan_s:
+            if _now() - self._heard_at > self._orphan_s:
                 log.warning("no Directory for %s s: leaving", self._orphan_s)
                 if self._state in SERVING:
                     await self._close()
@@ -341,11 +337,24 @@ class Slot:
         return self._open.link.session_count if self._open is not None else 0
 
     def _follow(self) -> None:
-        """Whether storage takes writes is the document's to say; the table keeps its word."""
-        if self._open is None or self._state not in SERVING:
+        """Notices what became of its node and its document, before anybody is told how it is.
+
+        A document that was fenced or has failed refuses everything; were its slot still called
+        active, the Directory would take a complaint about it for a false alarm.
+        """
+        if self._state in {"dead", "fenced"}:
             return
-        if self._open.document.degraded != (self._state == "degraded"):
-            self._go("recover" if self._state == "degraded" else "degrade")
+        document = self._open.document if self._open is not None else None
+        if self._parent() != self._identity.parent:
+            log.error("the node's raylet is gone: fenced")
+            self._end("fence", 3)
+        elif document is not None and document.failed is not None:
+            log.error("the document failed: %s", document.failed)
+            self._end("failed", 1)
+        elif document is not None and self._state in SERVING:
+            event: Event = "degrade" if document.degraded else "recover"
+            if event in LIFE[self._state]:
+                self._go(event)
 
     def _go(self, event: Event) -> None:
         self._state = after(self._state, event)

@@ -169,12 +169,13 @@ class Router:
             DocactorError: What the document or the Directory answered.
         """
         may_repeat, moved_from = _may_repeat(request), None
-        for _ in range(MOVES):
+        for attempt in range(MOVES):
             place = await self._place(ref)
             try:
                 answer = await self._ask(place, verb, caller, request)
             except UnreachableError:
                 self._places.broken(place)
+                await _pause(attempt)
                 continue
             except LostCallError as error:
                 self._places.broken(place)
@@ -190,6 +191,7 @@ class Router:
             # Told so twice of one route: the Directory has to look for itself.
             if moved_from == place.key:
                 self._places.broken(place)
+                await _pause(attempt)
             else:
                 self._places.forget(place)
             moved_from = place.key
@@ -197,12 +199,13 @@ class Router:
 
     async def link(self, ref: str) -> DocumentLink:
         """This gateway's link to a document, opened when there is none."""
-        for _ in range(MOVES):
+        for attempt in range(MOVES):
             place = await self._place(ref)
             try:
                 return await self._linked(place)
             except Moved:
                 self._places.broken(place)
+                await _pause(attempt)
         raise Overloaded("The document keeps moving.", retry_after_s=1)
 
     # --- the Directory ---------------------------------------------------------------------------
@@ -376,6 +379,16 @@ class Router:
         except Exception:
             # The border of a task.
             log.exception("background task failed: %s", name)
+
+
+async def _pause(attempt: int) -> None:
+    """None before the first repetition, then ever longer, three seconds in all.
+
+    What the Directory takes for a false alarm now it may know better about in a second: an actor
+    whose node was killed goes on answering for that long.
+    """
+    if attempt > 0:
+        await anyio.sleep(RETRY_S * 2**attempt)
 
 
 def _may_repeat(request: Any) -> bool:

@@ -19,7 +19,8 @@ from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
 from actors.processes import is_alive
 from gateway.ray_environment import NAMESPACE
 from gateway.router import Router
-from shared.directory_protocol import Created, DirectorySettings, DirectoryStatus
+from shared.directory_protocol import Created, DirectorySettings, DirectoryStatus, NodeStatus
+from shared.errors import InvalidArgument
 from shared.markdown.parse import parse
 from shared.protocol import (
     Caller,
@@ -127,6 +128,36 @@ async def test_document_on_the_other_node_is_read_written_and_followed_over_tcp(
         await append(router, doc_id, "Two.")
     assert heard == [True]
     assert await read(router, doc_id) == "# Head\n\nOne.\n\nTwo.\n"
+
+
+async def test_documents_of_a_drained_node_move_under_those_who_follow_them(
+    router: Router,
+) -> None:
+    route = await document_on(router, other_node=True)
+    doc_id, drained = route.key.doc_id, route.node_id
+    await append(router, doc_id, "Kept.")
+    heard: list[bool] = []
+
+    async def wait() -> None:
+        link = await router.link(doc_id)
+        heard.append(await link.wait_beyond(link.change_seq, 30.0))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        while not (await router.link(doc_id)).in_use:  # noqa: ASYNC110  it sets no event
+            await anyio.sleep(0.01)
+        answer: NodeStatus = await router.directory("drain_node", drained[:16], False)
+        assert (answer.node_id, answer.draining, answer.active) == (drained, True, 0)
+        await append(router, doc_id, "After.")
+    assert heard == [True]
+    assert await read(router, doc_id) == "# Head\n\nKept.\n\nAfter.\n"
+    again: Route = await router.directory("locate", doc_id)
+    assert again.node_id != drained
+    assert (await document_on(router, other_node=False)).node_id == again.node_id
+    with pytest.raises(InvalidArgument, match="nowhere to go"):
+        await router.directory("drain_node", again.node_id, False)
+    await router.directory("undrain_node", drained)
+    assert (await document_on(router, other_node=True)).node_id == drained
 
 
 async def test_killed_node_loses_nothing_and_its_actor_fences_itself(

@@ -306,6 +306,18 @@ async def test_failed_document_ends_the_process() -> None:
         await until(lambda: process.exit_codes == [1])
 
 
+@pytest.mark.parametrize("what", ["document", "node"])
+async def test_slot_that_has_failed_says_so_at_once_when_it_is_asked(what: str) -> None:
+    process = await active()
+    if what == "document":
+        process.document.failed = StorageUnavailable("Somebody else has it.")
+    else:
+        process.parent = 2
+    who = await process.slot.whoami()
+    assert who.state == ("dead" if what == "document" else "fenced")
+    assert process.exit_codes == [1 if what == "document" else 3]
+
+
 async def test_heartbeat_reports_the_document_and_how_long_it_is_idle() -> None:
     process = await active()
     beat = await process.slot.beat()
