@@ -49,11 +49,10 @@ def rows(folder: Path, *, documents: int) -> list[Row]:
     memory = after.private_mb / before.private_mb
     return [
         alone("documents", f"{documents}_opened_and_left_memory_ratio", memory, MEMORY_BAR),
-        alone("documents", "more_files_than_at_the_start", after.files - before.files, 0),
-        alone("documents", "more_sockets_than_at_the_start", after.sockets - before.sockets, 0),
-        alone(
-            "documents", "more_processes_than_at_the_start", after.processes - before.processes, 0
-        ),
+        # Which of Ray's own connections are open differs by one from slot to slot.
+        alone("documents", "more_files_than_before", after.files - before.files, WARM_SLOTS),
+        alone("documents", "more_sockets_than_before", after.sockets - before.sockets, WARM_SLOTS),
+        alone("documents", "more_processes_than_before", after.processes - before.processes, 0),
     ]
 
 

@@ -6,6 +6,8 @@ Why each, with what was measured:
 - health checks: a killed node is noticed in 2 s instead of 16.
 - ENABLE_WINDOWS_OR_OSX_CLUSTER=0: despite its name it makes Ray listen on loopback alone; without
   it every port of an embedded cluster is open to the network.
+- LOG_MONITOR_MAX_OPEN_FILES=0: a helper of Ray's keeps the output of up to 200 actors open, dead
+  ones too, to show it to drivers; ours do not ask for it.
 - AUTH_*: only who can read our token file may talk to the cluster.
 """
 
@@ -26,6 +28,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "RAY_worker_niceness": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS": "0",
+    "RAY_LOG_MONITOR_MAX_OPEN_FILES": "0",
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "1000",

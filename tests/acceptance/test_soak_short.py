@@ -34,8 +34,9 @@ def test_documents_opened_and_left_leave_nothing_behind(tmp_path: Path) -> None:
     with docactor(tmp_path, environment) as server:
         before, after = leaks.opened_and_left(server, DOCUMENTS, AT_ONCE)
     assert after.private_mb <= before.private_mb * leaks.MEMORY_BAR
-    assert after.files <= before.files
-    assert after.sockets <= before.sockets
+    # One more a slot: which of Ray's own connections are open differs from slot to slot.
+    assert after.files <= before.files + leaks.WARM_SLOTS
+    assert after.sockets <= before.sockets + leaks.WARM_SLOTS
     assert after.processes <= before.processes
     # Ray finds so many processes worth a warning, to every process that has joined it.
     assert "raylet" not in (tmp_path / "docactor.log").read_text(encoding="utf-8")
