@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import leaks, machine, opening, recovery, results
+from bench import leaks, machine, markdown, opening, recovery, results
 from bench.editing import Measured, Work, run
 from bench.following import FollowCost, follow
 from bench.processes import idle_cpu_per_second
@@ -34,6 +34,7 @@ class Plan(NamedTuple):
     opens: int
     kills: int
     documents: int
+    parses: int
 
 
 FULL: Final = Plan(
@@ -44,6 +45,7 @@ FULL: Final = Plan(
     opens=40,
     kills=60,
     documents=1_000,
+    parses=9,
 )
 QUICK: Final = Plan(
     rounds=2,
@@ -53,6 +55,7 @@ QUICK: Final = Plan(
     opens=12,
     kills=15,
     documents=0,
+    parses=3,
 )
 
 
@@ -154,6 +157,8 @@ def alone_rows(plan: Plan) -> list[Row]:
     if plan.documents:
         with scratch() as folder:
             found += leaks.rows(folder, documents=plan.documents)
+    if plan.parses:
+        found += markdown.rows(plan.parses)
     return found
 
 
@@ -168,6 +173,7 @@ def _part(plan: Plan, only: set[str]) -> Plan:
         opens=plan.opens if "P5" in only else 0,
         kills=plan.kills if "P9" in only else 0,
         documents=FULL.documents if "documents" in only else 0,
+        parses=plan.parses if markdown.WORK in only else 0,
     )
 
 

@@ -214,14 +214,17 @@ def _trim(items: list[Node | Text], mark: str) -> list[Node | Text]:
     for item in items:
         if isinstance(item, Node) or mark in item.marks:
             span.append(item)
-        else:
+            continue
+        if span:
             result += _trim_span(span, mark)
             span = []
-            result.append(item)
-    return result + _trim_span(span, mark)
+        result.append(item)
+    return result + _trim_span(span, mark) if span else result
 
 
 def _trim_span(span: list[Node | Text], mark: str) -> list[Node | Text]:
+    if _is_tight(span[0], 0) and _is_tight(span[-1], -1):
+        return span
     first = next((n for n, item in enumerate(span) if _solid(item)), None)
     if first is None:
         return [_without(item, mark) for item in span]
@@ -230,6 +233,13 @@ def _trim_span(span: list[Node | Text], mark: str) -> list[Node | Text]:
     for number, item in enumerate(span[first : last + 1], first):
         result += _split(item, mark, left=number == first, right=number == last)
     return result + [_without(item, mark) for item in span[last + 1 :]]
+
+
+def _is_tight(item: Node | Text, end: int) -> bool:
+    """Whether an item begins (0) or ends (-1) with what a mark may stay on: nearly all do."""
+    if isinstance(item, Node):
+        return False
+    return "code" in item.marks or (bool(item.text) and item.text[end] not in WHITE)
 
 
 def _solid(item: Node | Text) -> bool:
