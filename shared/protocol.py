@@ -11,9 +11,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from shared.budget import Allowance
 from shared.ids import BlockRef
 from shared.limits import DEFAULT_READ_CHARS
-from shared.tree import Block
+from shared.tree import Block, Fidelity
 
 ReadFormat = Literal["anchored", "markdown", "blocks"]
 FeedFormat = Literal["blocks", "anchored"]
@@ -28,6 +29,7 @@ class Caller(msgspec.Struct, frozen=True):
     Attributes:
         person: The person behind an agent's token; the principal itself for a person.
         scopes: What the token allows.
+        allowance: How much of it: budgets the document keeps.
     """
 
     principal: str
@@ -35,6 +37,7 @@ class Caller(msgspec.Struct, frozen=True):
     person: str | None = None
     agent: bool = False
     scopes: frozenset[Scope] = frozenset()
+    allowance: Allowance = Allowance()
 
 
 class RouteKey(msgspec.Struct, frozen=True):
@@ -171,16 +174,23 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 class PatchRequest(msgspec.Struct, frozen=True):
+    """`fidelity`, here and below: what parsing could not keep, by position in `blocks`."""
+
     blocks: tuple[Block, ...]
     anchors: tuple[BlockRef, ...] = ()
     section_id: BlockRef | None = None
     options: WriteOptions = WriteOptions()
+    fidelity: tuple[Fidelity, ...] = ()
+
+
+Place = BlockRef | Literal["start", "end"]  # right behind a block, or at an end of the document
 
 
 class InsertRequest(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...]
-    after: BlockRef | Literal["start", "end"] = "end"
+    after: Place = "end"
     options: WriteOptions = WriteOptions()
+    fidelity: tuple[Fidelity, ...] = ()
 
 
 class ReplaceRequest(msgspec.Struct, frozen=True):
@@ -190,11 +200,48 @@ class ReplaceRequest(msgspec.Struct, frozen=True):
     end: BlockRef | None
     blocks: tuple[Block, ...]
     options: WriteOptions = WriteOptions()
+    fidelity: tuple[Fidelity, ...] = ()
 
 
 class DeleteRequest(msgspec.Struct, frozen=True):
     blocks: tuple[BlockRef, ...]
     options: WriteOptions = WriteOptions()
+
+
+class MoveRequest(msgspec.Struct, frozen=True):
+    """`section`: `block` is a heading, and everything under it goes with it."""
+
+    block: BlockRef
+    after: Place
+    section: bool = False
+    options: WriteOptions = WriteOptions()
+
+
+class TextEdit(msgspec.Struct, frozen=True):
+    """`old_text`, which occurs once in the block `anchor` or the call's scope, becomes `new_text`.
+
+    Both are Markdown; what is not found so is looked for as plain text.
+    """
+
+    old_text: str
+    new_text: str
+    anchor: BlockRef | None = None
+
+
+class ReplaceTextRequest(msgspec.Struct, frozen=True):
+    edits: tuple[TextEdit, ...]
+    section_id: BlockRef | None = None
+    options: WriteOptions = WriteOptions()
+
+
+WriteRequest = (
+    PatchRequest
+    | InsertRequest
+    | ReplaceRequest
+    | DeleteRequest
+    | MoveRequest
+    | ReplaceTextRequest
+)
 
 
 # --- results: the exact shapes callers get -------------------------------------------------------
@@ -278,12 +325,22 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Remaining(msgspec.Struct, frozen=True):
+    """What the caller may still write to this document now."""
+
     writes: int
     chars: int
 
 
 class WriteResult(msgspec.Struct, frozen=True):
-    """What patch, insert, replace and delete answer."""
+    """What every write answers.
+
+    Attributes:
+        charged: Characters of Markdown it added, as sent.
+        blocks: Every block written or moved.
+        kept: Blocks the new text lacks and that stay because the caller has not seen them.
+        cursor: Where to go on reading; None: read the document first.
+        behind: Others wrote meanwhile: `cursor` is still the caller's own.
+    """
 
     ok: bool
     replaced: int
