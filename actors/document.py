@@ -6,46 +6,47 @@ verbs that interleave at their awaits never see half of one another.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
+import msgspec
 from pycrdt import merge_updates
 
 from actors.committer import Committed, Release
 from actors.idempotency import Once, Slot
 from actors.keeper import SERVER, Clock, Keeper
 from actors.openers import Opener, SqliteOpener
+from actors.planning import Planner, Prepared
 from actors.stored import DocumentStore
 from actors.upkeep import Upkeep
-from shared import reading, writing
+from shared import applying, reading
+from shared.budget import Budgets
 from shared.errors import DocactorError, Refused, StorageUnavailable
 from shared.ids import Choose
-from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
-from shared.past import blocks_at
+from shared.live_document import Applied, Author, DocumentBrokenError
 from shared.protocol import (
     AnchorOnly,
     Caller,
     CommitTotals,
     DeleteRequest,
     InsertRequest,
+    MoveRequest,
     PatchRequest,
     ReadChangesRequest,
     ReadChangesResult,
     ReadDocumentRequest,
     ReadDocumentResult,
+    Remaining,
     ReplaceRequest,
+    ReplaceTextRequest,
     RouteKey,
+    WriteRequest,
     WriteResult,
 )
 from shared.tree import Block
-
-Request = TypeVar("Request", PatchRequest, InsertRequest, ReplaceRequest, DeleteRequest)
-Work = Callable[[LiveDocument, Caller, Request, int, writing.Past], writing.Written]
-Result = TypeVar("Result")
 
 
 def now_ms() -> int:
@@ -65,7 +66,9 @@ class Document(Upkeep):
     def __init__(self, keeper: Keeper, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
+        self._planner = Planner(keeper, clock)
         self._once = Once()
+        self._budgets = Budgets()  # of this activation: a document put away forgets them
 
     @classmethod
     async def open(
@@ -151,23 +154,34 @@ class Document(Upkeep):
         self, caller: Caller, request: ReadDocumentRequest
     ) -> ReadDocumentResult:
         live = await self._keeper.when_ready()
-        return await self._told(lambda: reading.read_document(live, caller, request, self._clock()))
+        self._spend_read("read_document", caller)
+        async with self._on_disk():
+            return reading.read_document(live, caller, request, self._clock())
 
     async def read_changes(self, caller: Caller, request: ReadChangesRequest) -> ReadChangesResult:
         live = await self._keeper.when_ready()
-        return await self._told(lambda: reading.read_changes(live, caller, request, self._clock()))
+        if not request.look:
+            self._spend_read("read_changes", caller)
+        async with self._on_disk():
+            return reading.read_changes(live, caller, request, self._clock())
 
     async def patch(self, caller: Caller, request: PatchRequest) -> WriteResult:
-        return await self._write("patch", writing.patch, caller, request)
+        return await self._write("patch", caller, request)
 
     async def insert(self, caller: Caller, request: InsertRequest) -> WriteResult:
-        return await self._write("insert", writing.insert, caller, request)
+        return await self._write("insert", caller, request)
 
     async def replace(self, caller: Caller, request: ReplaceRequest) -> WriteResult:
-        return await self._write("replace", writing.replace, caller, request)
+        return await self._write("replace", caller, request)
 
     async def delete(self, caller: Caller, request: DeleteRequest) -> WriteResult:
-        return await self._write("delete", writing.delete, caller, request)
+        return await self._write("delete", caller, request)
+
+    async def move(self, caller: Caller, request: MoveRequest) -> WriteResult:
+        return await self._write("move", caller, request)
+
+    async def replace_text(self, caller: Caller, request: ReplaceTextRequest) -> WriteResult:
+        return await self._write("replace_text", caller, request)
 
     # --- what the editors' hub uses; synchronous, on the loop -------------------------------------
 
@@ -227,63 +241,54 @@ class Document(Upkeep):
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _write(
-        self, verb: str, work: Work[Request], caller: Caller, request: Request
-    ) -> WriteResult:
-        slot = None if request.options.dry_run else self._once.slot(verb, caller, request)
-
-        async def write() -> WriteResult:
-            try:
-                return await self._do(work, caller, request, slot)
-            except writing.NeedsPastError as needs:
-                past = await self._past(needs.args[0])
-            return await self._do(work, caller, request, slot, past)
-
+    async def _write(self, verb: str, caller: Caller, request: WriteRequest) -> WriteResult:
+        if request.options.dry_run:
+            self._spend_read(verb, caller)
+            return await self._do(caller, request, None)
+        slot = self._once.slot(verb, caller, request)
         if slot is None:
-            return await write()
-        return await self._once.run(slot, await self._kept_in(), write)
+            return await self._do(caller, request, None)
+        store = await self._kept_in()
+        return await self._once.run(slot, store, lambda: self._do(caller, request, slot))
 
-    async def _do(
-        self,
-        work: Work[Request],
-        caller: Caller,
-        request: Request,
-        slot: Slot | None,
-        past: writing.Past = None,
-    ) -> WriteResult:
-        await self._keeper.when_ready()
+    async def _do(self, caller: Caller, request: WriteRequest, slot: Slot | None) -> WriteResult:
+        async with self._on_disk():
+            prepared = await self._planner.prepare(caller, request)
+            return self._apply(prepared, slot)
 
-        def do() -> WriteResult:
-            live, now = self._keeper.writable, self._clock()
-            try:
-                written = work(live, caller, request, now, past)
-            except DocumentBrokenError as error:
-                self._keeper.drop()
-                raise StorageUnavailable("The write failed and nothing of it is kept.") from error
-            if written.effects is not None:
-                self._keeper.gather(live, written.effects)
-                if slot is not None:
-                    self._keeper.committer.add_answer(slot.answer(written.result, now))
-            return written.result
-
-        return await self._told(do)
-
-    async def _told(self, compute: Callable[[], Result]) -> Result:
-        """What `compute` returns or refuses, once all that it saw is on disk."""
+    def _apply(self, prepared: Prepared, slot: Slot | None) -> WriteResult:
+        live, draft, now = prepared.live, prepared.draft, self._clock()
+        who, allowance = draft.caller.principal, draft.caller.allowance
+        plan = prepared.plan()
+        if plan.ops and not draft.options.dry_run:
+            self._budgets.check_write(who, allowance, plan.charged, now)
         try:
-            result = compute()
+            written = applying.apply(live, draft, plan, now)
+        except DocumentBrokenError as error:
+            self._keeper.drop()
+            raise StorageUnavailable("The write failed and nothing of it is kept.") from error
+        if written.effects is not None:
+            self._budgets.spend_write(who, plan.charged, now)
+        left = Remaining(*self._budgets.left(who, allowance, now))
+        result = msgspec.structs.replace(written.result, remaining=left)
+        if written.effects is not None:
+            self._keeper.gather(live, written.effects)
+            if slot is not None:
+                self._keeper.committer.add_answer(slot.answer(result, now))
+        return result
+
+    def _spend_read(self, tool: str, caller: Caller) -> None:
+        self._budgets.spend_read(caller.principal, tool, caller.allowance, self._clock())
+
+    @asynccontextmanager
+    async def _on_disk(self) -> AsyncIterator[None]:
+        """What is computed or refused inside is told once all that it saw is on disk."""
+        try:
+            yield
         except Refused:
             await self._keeper.committer.settled()
             raise
         await self._keeper.committer.settled()
-        return result
-
-    async def _past(self, change_seq: int) -> writing.Past:
-        """The blocks when the change feed's head was there; (): no longer kept."""
-        state = await (await self._kept_in()).state_at(change_seq)
-        if state is None:
-            return ()
-        return await asyncio.to_thread(blocks_at, state.checkpoint, state.updates) or ()
 
     async def _kept_in(self) -> DocumentStore:
         await self._keeper.when_ready()

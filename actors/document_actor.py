@@ -22,10 +22,12 @@ from shared.protocol import (
     Caller,
     DeleteRequest,
     InsertRequest,
+    MoveRequest,
     PatchRequest,
     ReadChangesRequest,
     ReadDocumentRequest,
     ReplaceRequest,
+    ReplaceTextRequest,
     RouteKey,
 )
 
@@ -57,6 +59,12 @@ class DocumentActor(Slot):
 
     async def delete(self, key: RouteKey, caller: Caller, request: DeleteRequest) -> Any:
         return await self.call("delete", key, caller, request)
+
+    async def move(self, key: RouteKey, caller: Caller, request: MoveRequest) -> Any:
+        return await self.call("move", key, caller, request)
+
+    async def replace_text(self, key: RouteKey, caller: Caller, request: ReplaceTextRequest) -> Any:
+        return await self.call("replace_text", key, caller, request)
 
     async def back_up(self, key: RouteKey, caller: Caller, request: BackUpRequest) -> Any:
         return await self.call("back_up", key, caller, request)

@@ -16,17 +16,9 @@ import msgspec
 from actors.stored import DocumentStore
 from shared.errors import IdempotencyMismatch
 from shared.limits import MAX_IDEMPOTENT_ANSWER
-from shared.protocol import (
-    Caller,
-    DeleteRequest,
-    InsertRequest,
-    PatchRequest,
-    ReplaceRequest,
-    WriteResult,
-)
+from shared.protocol import Caller, WriteRequest, WriteResult
 from shared.stored import StoredAnswer
 
-Request = PatchRequest | InsertRequest | ReplaceRequest | DeleteRequest
 _DECODER = msgspec.msgpack.Decoder(WriteResult)
 
 
@@ -53,7 +45,7 @@ class Once:
     def __init__(self) -> None:
         self._running: dict[tuple[str, str, str], tuple[bytes, asyncio.Future[WriteResult]]] = {}
 
-    def slot(self, verb: str, caller: Caller, request: Request) -> Slot | None:
+    def slot(self, verb: str, caller: Caller, request: WriteRequest) -> Slot | None:
         """None when the call carries no key."""
         key = request.options.idempotency_key
         if key is None:

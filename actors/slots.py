@@ -58,7 +58,16 @@ LOCKED_POLL_S: Final = 0.05  # how often a file that its former holder still loc
 
 Kind = Literal["read", "write"]
 Verb = Literal[
-    "read_document", "read_changes", "patch", "insert", "replace", "delete", "back_up", "check"
+    "read_document",
+    "read_changes",
+    "patch",
+    "insert",
+    "replace",
+    "delete",
+    "move",
+    "replace_text",
+    "back_up",
+    "check",
 ]
 VERBS: Final[frozenset[str]] = frozenset(get_args(Verb))
 READS: Final = frozenset({"read_document", "read_changes", "back_up", "check"})

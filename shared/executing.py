@@ -14,7 +14,7 @@ from pycrdt import XmlElement, XmlFragment, XmlText
 from shared import blocks
 from shared.block_build import require_copyable
 from shared.block_edit import can_edit, edit
-from shared.patch_types import Delete, Insert, Move, Plan, Replace
+from shared.patch_types import Delete, Insert, Move, NewBlock, Plan, Replace
 from shared.raw_xml import raw_transaction
 from shared.tree import Hints
 
@@ -27,6 +27,7 @@ class Executor:
         written: Ids of blocks replaced, inserted or moved, in the order of the operations.
         hints: Style hints of the blocks replaced and inserted.
         sent: Of the blocks replaced and inserted: what was sent, as sent.
+        notes: What of that could not be kept exactly.
     """
 
     def __init__(self, order: Sequence[str], mint: Callable[[], str]) -> None:
@@ -34,6 +35,7 @@ class Executor:
         self.written: list[str] = []
         self.hints: dict[str, Hints] = {}
         self.sent: dict[str, str] = {}
+        self.notes: dict[str, tuple[str, ...]] = {}
         self._mint = mint
         self._made: dict[int, str] = {}
 
@@ -62,14 +64,14 @@ class Executor:
         else:
             blocks.insert(fragment, at, node, op.block_id)
             blocks.remove(fragment, at + 1)
-        self._wrote(op.block_id, op.new.block.hints, op.new.block.source)
+        self._wrote(op.block_id, op.new)
 
     def _insert(self, fragment: XmlFragment, number: int, op: Insert) -> None:
         block_id = self._made[number] = self._mint()
         at = self._place(op.after)
         blocks.insert(fragment, at, op.new.block.node, block_id)
         self.order.insert(at, block_id)
-        self._wrote(block_id, op.new.block.hints, op.new.block.source)
+        self._wrote(block_id, op.new)
 
     def _move(self, fragment: XmlFragment, op: Move) -> None:
         old = self.order.index(op.block_id)
@@ -88,10 +90,11 @@ class Executor:
             return 0
         return self.order.index(self._made[after] if isinstance(after, int) else after) + 1
 
-    def _wrote(self, block_id: str, hints: Hints, source: str) -> None:
+    def _wrote(self, block_id: str, new: NewBlock) -> None:
         self.written.append(block_id)
-        self.hints[block_id] = hints
-        self.sent[block_id] = source
+        self.hints[block_id] = new.block.hints
+        self.sent[block_id] = new.block.source
+        self.notes[block_id] = new.notes
 
 
 def check_movable(fragment: XmlFragment, order: Sequence[str], plan: Plan) -> None:

@@ -50,8 +50,8 @@ class Merger(msgspec.Struct, frozen=True):
         block = self.parse_one(text) if text is not None else None
         if block is None:
             return None
-        merged = NewBlock.of(block, self.render(block))
-        return NewBlock(merged.block, merged.text, merged.digest, ours.charge)
+        merged = NewBlock.of(block, self.render(block), ours.notes)
+        return msgspec.structs.replace(merged, charge=ours.charge)
 
 
 class Edits(msgspec.Struct):

@@ -19,7 +19,7 @@ from shared.errors import (
 )
 from shared.ids import BlockRef
 from shared.limits import LARGE_DELETE_BLOCKS, LARGE_DELETE_SHARE
-from shared.patch_types import NewBlock, Present, heading_level, is_blank, same
+from shared.patch_types import NewBlock, Present, Seen, heading_level, is_blank, same
 from shared.protocol import Conflict, OutlineEntry, WriteOptions
 from shared.sections import Heading, sections, subtree_chars
 
@@ -165,6 +165,28 @@ def check_no_conflict(conflicts: Sequence[Conflict]) -> None:
             f"{len(conflicts)} of the blocks this would change are not as you know them; nothing "
             "was applied.",
             conflicts=msgspec.to_builtins(list(conflicts)),
+        )
+
+
+def check_known(block: Present, ref: BlockRef, seen: Seen, *, reject: bool) -> None:
+    """For a block named by its bare id: whether its author has seen it, with `reject` as it is now.
+
+    Raises BaseRequired, StaleBlock.
+    """
+    if ref.hash is not None:
+        return
+    digests = seen.known.get(block.block_id, ())
+    if not digests:
+        raise BaseRequired(
+            "base: nothing says that you have seen this block; name it by anchor, or read it.",
+            unseen=[snippet(block)],
+            unseen_blocks=1,
+        )
+    if reject and block.digest not in digests:
+        raise StaleBlock(
+            f"block {block.block_id} changed since you were shown it; nothing was applied.",
+            anchor=block.anchor,
+            text=block.text,
         )
 
 

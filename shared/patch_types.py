@@ -68,16 +68,18 @@ class NewBlock(msgspec.Struct, frozen=True):
 
     Attributes:
         charge: Characters it costs when written: its source as sent.
+        notes: What of its source could not be kept exactly.
     """
 
     block: Block
     text: str
     digest: str
     charge: int
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, block: Block, text: str) -> NewBlock:
-        return cls(block, text, digest_of(text), len(block.source) or len(text))
+    def of(cls, block: Block, text: str, notes: tuple[str, ...] = ()) -> NewBlock:
+        return cls(block, text, digest_of(text), len(block.source) or len(text), notes)
 
 
 EMPTY_BLOCK: Final = NewBlock(
@@ -187,12 +189,14 @@ class Plan(msgspec.Struct, frozen=True):
         kept: Ids of blocks the new text lacks and that stay because they were not seen.
         conflicts: What was left as it is, and why.
         charged: Characters, as sent, of the blocks written.
+        quoted: Its author knows only parts of the blocks it replaces.
     """
 
     ops: tuple[Op, ...] = ()
     kept: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     charged: int = 0
+    quoted: bool = False
 
     @property
     def replaced(self) -> int:

@@ -7,7 +7,8 @@ the caller's views shows it. Nothing named explicitly is ever a `large_delete`.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Literal
+
+import msgspec
 
 from shared.block_patch import DEFAULTS, planned, rebased
 from shared.errors import BaseRequired, InvalidArgument, StaleBlock
@@ -37,13 +38,13 @@ from shared.patch_types import (
     is_blank,
     same,
 )
-from shared.protocol import WriteOptions
+from shared.protocol import Place, WriteOptions
 
 
 def plan_insert(
     present: Sequence[Present],
     new: Sequence[NewBlock],
-    after: BlockRef | Literal["start", "end"] = "end",
+    after: Place = "end",
     *,
     options: WriteOptions = DEFAULTS,
 ) -> Plan:
@@ -57,12 +58,12 @@ def plan_insert(
     check_mode(options)
     place: str | int | None
     if after == "start":
-        place = present[0].block_id if present and _is_front_matter(present[0].text) else None
+        at = first_place(present)
     elif after == "end":
-        shown = [block.block_id for block in _without_trailing(present)]
-        place = shown[-1] if shown else None
+        at = last_place(present)
     else:
-        place = present[resolve(present, after, "after")].block_id
+        at = resolve(present, after, "after") + 1
+    place = present[at - 1].block_id if at else None
     ops: list[Op] = []
     for block in new:
         ops.append(Insert(place, block))
@@ -97,7 +98,7 @@ def plan_replace(
     """
     check_mode(options)
     refs = [start] if end is None else [start, end]
-    reject = _rejects(options, refs)
+    reject = rejects(options, refs)
     find = resolve if reject else locate
     first = find(present, start, "from")
     last = first if end is None else find(present, end, "to")
@@ -113,7 +114,7 @@ def plan_replace(
     if reject:
         check_no_conflict(edits.conflicts)
     plan = planned(found, seen, scope, edits, added=added, pinned=pinned)
-    return _never_empty(present, plan)
+    return never_empty(present, plan)
 
 
 def plan_delete(
@@ -133,7 +134,7 @@ def plan_delete(
         BaseRequired: One is named by its bare id and was not seen.
     """
     check_mode(options)
-    reject = _rejects(options, blocks)
+    reject = rejects(options, blocks)
     positions = {locate(present, ref, "blocks") for ref in blocks}
     if reject:
         _check_hashes(present, blocks)
@@ -147,10 +148,24 @@ def plan_delete(
     gone = {base[u].block_id for u in edits.delete}
     ops = [Delete(present[at].block_id) for at in sorted(positions)]
     plan = Plan(tuple(op for op in ops if op.block_id in gone), conflicts=tuple(edits.conflicts))
-    return _never_empty(present, plan)
+    return never_empty(present, plan)
 
 
-def _rejects(options: WriteOptions, refs: Sequence[BlockRef]) -> bool:
+def first_place(present: Sequence[Present]) -> int:
+    """Where `after = "start"` is: behind front matter."""
+    return 1 if present and _is_front_matter(present[0].text) else 0
+
+
+def last_place(present: Sequence[Present]) -> int:
+    """Where `after = "end"` is: before the empty paragraphs no reader is shown."""
+    end = len(present)
+    while end and is_blank(present[end - 1].text):
+        end -= 1
+    return end
+
+
+def rejects(options: WriteOptions, refs: Sequence[BlockRef]) -> bool:
+    """Whether a conflict refuses the whole call: the default when a hash is given."""
     default = "reject" if any(ref.hash for ref in refs) else "merge"
     return (options.on_conflict or default) == "reject"
 
@@ -193,21 +208,14 @@ def _check_all_seen(
         )
 
 
-def _never_empty(present: Sequence[Present], plan: Plan) -> Plan:
+def never_empty(present: Sequence[Present], plan: Plan) -> Plan:
     """A plan that leaves one empty paragraph where it would leave nothing."""
     deletes = {op.block_id for op in plan.ops if isinstance(op, Delete)}
     if plan.inserted or not deletes.issuperset(block.block_id for block in present):
         return plan
     last = present[-1].block_id
     ops = [op for op in plan.ops if not (isinstance(op, Delete) and op.block_id == last)]
-    return Plan((*ops, Replace(last, EMPTY_BLOCK)), plan.kept, plan.conflicts, plan.charged)
-
-
-def _without_trailing(present: Sequence[Present]) -> Sequence[Present]:
-    end = len(present)
-    while end and is_blank(present[end - 1].text):
-        end -= 1
-    return present[:end]
+    return msgspec.structs.replace(plan, ops=(*ops, Replace(last, EMPTY_BLOCK)))
 
 
 def _is_front_matter(text: str) -> bool:

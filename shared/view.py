@@ -18,11 +18,14 @@ class Shown(msgspec.Struct, frozen=True):
 
     Attributes:
         after: The block before it now, None for the first: as in the mirror rule.
+        knew: Not in the answer, but known to whoever knew the block at this digest: of a block
+            that was moved, or in which quoted text was replaced.
     """
 
     block_id: str
     text: str
     after: str | None = None
+    knew: str | None = None
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -70,9 +73,11 @@ class View(msgspec.Struct, array_like=True):
         before = dict(self.blocks)
         for block_id in told.removed:
             self.forget(block_id)
-        order = mirrored(list(self.blocks), told)
-        for block in told.shown:
-            self.show(block.block_id, block.text)
+        known = [b for b in told.shown if b.knew is None or b.block_id in self.blocks]
+        order = mirrored(list(self.blocks), msgspec.structs.replace(told, shown=known))
+        for block in known:
+            if block.knew in (None, self.blocks.get(block.block_id)):
+                self.show(block.block_id, block.text)
         self.blocks = {block_id: self.blocks[block_id] for block_id in order}
         return [(i, digest) for i, digest in before.items() if self.blocks.get(i) != digest]
 

@@ -8,6 +8,7 @@ kept in the document's file; the texts themselves, for merges, only in memory (`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -45,6 +46,7 @@ class Views:
         self._principals: dict[str, _Principal] = {}
         self._texts = ToldTexts()
         self._unsaved: set[str] = set()
+        self._stamps: Counter[str] = Counter()
 
     @classmethod
     def load(cls, saved: Mapping[str, bytes]) -> Views:
@@ -130,9 +132,10 @@ class Views:
         """
         older = self._principal(principal).older
         for block in shown:
-            older.add(block.block_id, digest_of(block.text), now)
+            if block.knew is None:
+                older.add(block.block_id, digest_of(block.text), now)
             self._texts.remember(block.block_id, block.text)
-        self._unsaved.add(principal)
+        self._changed(principal)
         unsure = self._is_unsure(principal, base)
         views = self._live(principal, now)
         if base is not None and not unsure:
@@ -190,7 +193,15 @@ class Views:
         cursors = [view.oldest for view in self._live(principal, now)]
         return min(cursors, key=lambda cursor: cursor.seq, default=None)
 
+    def stamp(self, principal: str) -> int:
+        """A number that is another one whenever what the principal was shown has changed."""
+        return self._stamps[principal]
+
     # --- inside ----------------------------------------------------------------------------------
+
+    def _changed(self, principal: str) -> None:
+        self._unsaved.add(principal)
+        self._stamps[principal] += 1
 
     def _principal(self, principal: str) -> _Principal:
         return self._principals.setdefault(principal, _Principal())
@@ -205,7 +216,7 @@ class Views:
         entry.older.expire(now)
         if not entry.views and not entry.older:
             del self._principals[principal]
-            self._unsaved.add(principal)
+            self._changed(principal)
         return entry.views
 
     def _fitting(self, principal: str, cursor: Cursor, now: int) -> list[View]:
@@ -216,7 +227,7 @@ class Views:
         for view in views:
             if now - view.used_at > VIEW_TTL_MS // 24:
                 view.used_at = now
-                self._unsaved.add(principal)
+                self._changed(principal)
 
     def _could_mislead(self, principal: str, cursor: Cursor, now: int) -> bool:
         """Whether a cursor handed out without a view might pass for that of another's view."""
@@ -228,7 +239,7 @@ class Views:
 
     def _doubt(self, principal: str, cursor: Cursor) -> None:
         self._principal(principal).doubt(cursor)
-        self._unsaved.add(principal)
+        self._changed(principal)
 
     def _common_view(self, principal: str, views: Sequence[View], now: int) -> View:
         """A view of its own for whoever holds one of these: what all of them showed."""
@@ -248,7 +259,7 @@ class Views:
                 taken = any(view.cursor == cursor for view in views)
                 if cursor.part or cursor.cut or taken:
                     self._doubt(principal, cursor)
-        self._unsaved.add(principal)
+        self._changed(principal)
         self._bound()
 
     def _carry(self, principal: str, view: View, told: Told, now: int) -> None:
@@ -258,7 +269,7 @@ class Views:
         for block in told.shown:
             self._texts.remember(block.block_id, block.text)
         view.used_at = now
-        self._unsaved.add(principal)
+        self._changed(principal)
 
     def _bound(self) -> None:
         """Past the limit the principal heard of least lately loses all views, not just some: whose
@@ -277,7 +288,7 @@ class Views:
             if total <= MAX_VIEW_ENTRIES:
                 return
             total -= size(self._principals.pop(name))
-            self._unsaved.add(name)
+            self._changed(name)
 
 
 def cursor_after_write(

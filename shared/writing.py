@@ -1,50 +1,46 @@
-"""The verbs that write: plan, carry out in one transaction, answer.
+"""The verbs that write: from a request to a plan, by way of values.
 
-What comes back lets an agent go on without reading again: the anchors of what it wrote, and a
-cursor that never makes it skip somebody else's change.
+A `Draft` holds all that its plan depends on, taken from the document at one instant; what was sent
+is made canonical (`rendering`) and the plan is made without the document, in a thread when that
+takes long. `shared.applying` carries a plan out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
 
-from shared.block_patch import plan_patch
+from shared.block_patch import is_large, plan_patch
 from shared.cursor import Cursor
 from shared.errors import BaseExpired, UnsupportedMarkup
-from shared.executing import Executor, check_movable
-from shared.ids import parse_ref, text_hash
-from shared.limits import PIN_MS
-from shared.live_document import Author, LiveDocument
+from shared.ids import parse_ref
+from shared.limits import MAX_DIFF_INLINE, PIN_MS
+from shared.live_document import LiveDocument
 from shared.markdown.parse import parse
 from shared.markdown.render import render
+from shared.patch_move import plan_move
 from shared.patch_rebase import Merger
-from shared.patch_types import Delete, NewBlock, Plan, Replace, Seen
+from shared.patch_text import Reader, plan_replace_text
+from shared.patch_types import NewBlock, Plan, Present, Seen
 from shared.patch_verbs import plan_delete, plan_insert, plan_replace
 from shared.protocol import (
     Caller,
     DeleteRequest,
     InsertRequest,
+    MoveRequest,
     PatchRequest,
     ReplaceRequest,
+    ReplaceTextRequest,
     WriteOptions,
-    WriteResult,
-    WrittenBlock,
+    WriteRequest,
 )
-from shared.stored import Effects
-from shared.tree import Block, Node, Text
-from shared.view import Shown
-from shared.views import cursor_after_write
+from shared.tree import Block, Fidelity, Node, Text
 
-
-class Written(msgspec.Struct, frozen=True):
-    """A write's answer, and what must be on disk before it is told; None: nothing changed."""
-
-    result: WriteResult
-    effects: Effects | None
+Past = Sequence[tuple[str, str]] | None  # ids and Markdown at the base; (): no longer kept
+Rendering = Callable[[], Sequence[NewBlock]]
 
 
 class NeedsPastError(Exception):
@@ -54,99 +50,194 @@ class NeedsPastError(Exception):
     """
 
 
-Past = Sequence[tuple[str, str]] | None  # ids and Markdown at the base; (): no longer kept
+class Draft(msgspec.Struct, frozen=True):
+    """A write, and what it is planned from.
 
-
-def patch(
-    live: LiveDocument, caller: Caller, request: PatchRequest, now: int, past: Past = None
-) -> Written:
-    """The document, or one section, as it should read.
-
-    Raises what `plan_patch` raises, and NeedsPastError.
+    Attributes:
+        base: The place its author said they were at.
+        moment: Of the document and of what its author was shown: a plan is good while it stays.
+        plan: Makes the plan; raises what the verb's planner raises.
+        large: Planning takes so long that it belongs in a thread.
     """
-    base, seen = _seen(live, caller, request.options, now, past)
-    plan = plan_patch(
+
+    caller: Caller
+    options: WriteOptions
+    base: Cursor | None
+    moment: tuple[int, int]
+    plan: Callable[[], Plan]
+    large: bool = False
+
+
+def draft(
+    live: LiveDocument,
+    caller: Caller,
+    request: WriteRequest,
+    new: Sequence[NewBlock],
+    now: int,
+    past: Past = None,
+) -> Draft:
+    """What a write is planned from, as of now. `new` is what `rendering` made of the request.
+
+    Raises InvalidCursor, BaseExpired, NeedsPastError.
+    """
+    options, large = request.options, False
+    base = _base(live, options)
+    plan: Callable[[], Plan]
+    match request:
+        case InsertRequest():
+            plan = partial(plan_insert, live.present(), new, request.after, options=options)
+        case ReplaceTextRequest():
+            plan = _replacing_text(live, caller, request, base, now)
+        case _:
+            seen = _seen(live, caller, base, now, past)
+            present = live.present()
+            plan = _of_seen(live, caller, request, present, new, seen, base, now)
+            large = max(len(present), len(new)) > MAX_DIFF_INLINE and is_large(present, new)
+    return Draft(caller, options, base, moment(live, caller), plan, large)
+
+
+def moment(live: LiveDocument, caller: Caller) -> tuple[int, int]:
+    """A value that changes with the document and with what the caller was shown."""
+    return live.update_seq, live.views.stamp(caller.principal)
+
+
+def _of_seen(
+    live: LiveDocument,
+    caller: Caller,
+    request: PatchRequest | ReplaceRequest | DeleteRequest | MoveRequest,
+    present: Sequence[Present],
+    new: Sequence[NewBlock],
+    seen: Seen,
+    base: Cursor | None,
+    now: int,
+) -> Callable[[], Plan]:
+    """The verbs that touch only what their author has seen."""
+    options, pinned = request.options, _pinned(live, caller, now)
+    match request:
+        case PatchRequest():
+            return partial(
+                plan_patch,
+                present,
+                new,
+                seen,
+                merger=MERGER,
+                anchors=request.anchors,
+                section_id=request.section_id,
+                options=options,
+                added=_added(live, base),
+                pinned=pinned,
+            )
+        case ReplaceRequest():
+            return partial(
+                plan_replace,
+                present,
+                request.start,
+                request.end,
+                new,
+                seen,
+                merger=MERGER,
+                options=options,
+                added=_added(live, base),
+                pinned=pinned,
+            )
+        case MoveRequest():
+            return partial(
+                plan_move,
+                present,
+                request.block,
+                request.after,
+                seen,
+                section=request.section,
+                options=options,
+                pinned=pinned,
+            )
+        case DeleteRequest():
+            return partial(plan_delete, present, request.blocks, seen, options=options)
+
+
+def _replacing_text(
+    live: LiveDocument,
+    caller: Caller,
+    request: ReplaceTextRequest,
+    base: Cursor | None,
+    now: int,
+) -> Callable[[], Plan]:
+    """It quotes what it is about, so nothing else need have been seen."""
+    known = live.views.known(caller.principal, now)
+
+    def block_of(block_id: str) -> Block:
+        return Block(live.index.node(block_id), live.index.hints(block_id))
+
+    def read(text: str) -> list[NewBlock]:
+        parsed = parse(text)
+        return canonical_blocks(parsed.blocks, parsed.fidelity, _ours(live, known, parsed.blocks))
+
+    rows = () if base is None else live.log.rows_since(base.seq)
+    return partial(
+        plan_replace_text,
         live.present(),
-        new_blocks(live, caller, request.blocks, now),
-        seen,
-        merger=MERGER,
-        anchors=request.anchors,
-        section_id=request.section_id,
+        request.edits,
+        request.section_id,
+        reader=Reader(block_of, read, lambda block: NewBlock.of(block, canonical(block))),
         options=request.options,
-        added=_added(live, base),
-        pinned=_pinned(live, caller, now),
+        touched={row.block_id for row in rows if row.principal != caller.principal},
     )
-    return _carry_out(live, caller, request.options, plan, base, now)
-
-
-def insert(
-    live: LiveDocument, caller: Caller, request: InsertRequest, now: int, past: Past = None
-) -> Written:
-    """New blocks at one place. Raises what `plan_insert` raises, and InvalidCursor."""
-    del past  # nothing need have been seen
-    base = _base(live, request.options)
-    new = new_blocks(live, caller, request.blocks, now)
-    plan = plan_insert(live.present(), new, request.after, options=request.options)
-    return _carry_out(live, caller, request.options, plan, base, now)
-
-
-def replace(
-    live: LiveDocument, caller: Caller, request: ReplaceRequest, now: int, past: Past = None
-) -> Written:
-    """A range of blocks by others. Raises what `plan_replace` raises, and NeedsPastError."""
-    base, seen = _seen(live, caller, request.options, now, past)
-    plan = plan_replace(
-        live.present(),
-        request.start,
-        request.end,
-        new_blocks(live, caller, request.blocks, now),
-        seen,
-        merger=MERGER,
-        options=request.options,
-        added=_added(live, base),
-        pinned=_pinned(live, caller, now),
-    )
-    return _carry_out(live, caller, request.options, plan, base, now)
-
-
-def delete(
-    live: LiveDocument, caller: Caller, request: DeleteRequest, now: int, past: Past = None
-) -> Written:
-    """Named blocks go. Raises what `plan_delete` raises, and NeedsPastError."""
-    base, seen = _seen(live, caller, request.options, now, past)
-    plan = plan_delete(live.present(), request.blocks, seen, options=request.options)
-    return _carry_out(live, caller, request.options, plan, base, now)
 
 
 # --- what was sent -------------------------------------------------------------------------------
 
 
-def new_blocks(
-    live: LiveDocument, caller: Caller, sent: Sequence[Block], now: int
-) -> list[NewBlock]:
-    """The blocks of a call with their canonical Markdown.
+def rendering(live: LiveDocument, caller: Caller, request: WriteRequest, now: int) -> Rendering:
+    """Makes the blocks of a call canonical. What it returns needs the document no more.
 
     A line that looks like an anchor is one when it names a block that is, or that the caller was
     shown; else it is text.
     """
+    if not isinstance(request, PatchRequest | InsertRequest | ReplaceRequest):
+        return tuple
     known = live.views.known(caller.principal, now)
-    return [
-        NewBlock.of(block, canonical(block))
-        for one in sent
-        for block in _with_foreign_anchor_as_text(live, known, one)
-    ]
+    ours = _ours(live, known, request.blocks)
+    return partial(canonical_blocks, request.blocks, request.fidelity, ours)
+
+
+def sent_chars(request: WriteRequest) -> int:
+    """How much `rendering` has to do, in characters of Markdown."""
+    if not isinstance(request, PatchRequest | InsertRequest | ReplaceRequest):
+        return 0
+    return sum(len(block.source) for block in request.blocks)
+
+
+def canonical_blocks(
+    sent: Sequence[Block], fidelity: Sequence[Fidelity], ours: Container[str]
+) -> list[NewBlock]:
+    """Blocks as parsed, each with its Markdown and what of it could not be kept."""
+    notes: dict[int, list[str]] = {}
+    for note in fidelity:
+        notes.setdefault(note.index, []).append(note.what)
+    new: list[NewBlock] = []
+    for number, block in enumerate(sent):
+        *line, own = _with_foreign_anchor_as_text(block, ours)
+        new += [NewBlock.of(one, canonical(one)) for one in line]
+        new.append(NewBlock.of(own, canonical(own), tuple(notes.get(number, ()))))
+    return new
 
 
 def canonical(block: Block) -> str:
     return render(block.node, block.hints).text
 
 
-def _with_foreign_anchor_as_text(
-    live: LiveDocument, known: Container[str], block: Block
-) -> list[Block]:
-    ref = parse_ref(block.anchor) if block.anchor else None
-    ours = ref is not None and (ref.block_id in live.index or ref.block_id in known)
-    if block.anchor is None or ours:
+def _ours(live: LiveDocument, known: Container[str], blocks: Sequence[Block]) -> frozenset[str]:
+    """Anchors among those of `blocks` that name a block of this document, of now or of before."""
+    refs = {block.anchor: parse_ref(block.anchor) for block in blocks if block.anchor}
+    return frozenset(
+        anchor
+        for anchor, ref in refs.items()
+        if ref is not None and (ref.block_id in live.index or ref.block_id in known)
+    )
+
+
+def _with_foreign_anchor_as_text(block: Block, ours: Container[str]) -> list[Block]:
+    if block.anchor is None or block.anchor in ours:
         return [block]
     line = Text(f"[{block.anchor}]")
     source = f"[{block.anchor}]\n{block.source}"
@@ -175,13 +266,10 @@ def _base(live: LiveDocument, options: WriteOptions) -> Cursor | None:
     return None if options.base is None else live.cursors.decode(options.base, live.log.head)
 
 
-def _seen(
-    live: LiveDocument, caller: Caller, options: WriteOptions, now: int, past: Past
-) -> tuple[Cursor | None, Seen]:
-    base = _base(live, options)
+def _seen(live: LiveDocument, caller: Caller, base: Cursor | None, now: int, past: Past) -> Seen:
     seen = live.views.choose(caller.principal, base, now)
     if seen is not None:
-        return base, seen
+        return seen
     assert base is not None  # without a base there is always an answer
     # The view is gone, and it was whole: it was the document of that moment.
     if past is None and not live.log.touched_since(base.seq):
@@ -190,7 +278,7 @@ def _seen(
         raise NeedsPastError(base.seq)
     if not past:
         raise BaseExpired("base: what the document said at that cursor is no longer known.")
-    return base, Seen.of_state(past, live.views.known(caller.principal, now))
+    return Seen.of_state(past, live.views.known(caller.principal, now))
 
 
 def _added(live: LiveDocument, base: Cursor | None) -> frozenset[str]:
@@ -209,102 +297,3 @@ def _pinned(live: LiveDocument, caller: Caller, now: int) -> frozenset[str]:
         if row.principal != caller.principal:
             pinned.add(row.block_id)
     return frozenset(pinned)
-
-
-# --- doing it ------------------------------------------------------------------------------------
-
-
-def _carry_out(
-    live: LiveDocument,
-    caller: Caller,
-    options: WriteOptions,
-    plan: Plan,
-    base: Cursor | None,
-    now: int,
-) -> Written:
-    before, oldest = live.log.head, live.views.oldest_cursor(caller.principal, now)
-    if options.dry_run or not plan.ops:
-        cursor, behind = cursor_after_write(base, oldest, before, before)
-        _note(live, caller, base, cursor, now)
-        foreseen = _foreseen(live, plan) if options.dry_run else ()
-        return Written(_result(live, plan, foreseen, cursor, behind=behind), None)
-    check_movable(live.fragment, live.index.ids, plan)
-    executor = Executor(live.index.ids, live.fresh_id)
-    author = Author(caller.principal, caller.name, "agent" if caller.agent else "editor")
-    effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
-    cursor, behind = cursor_after_write(base, oldest, before, live.log.head)
-    removed = tuple(op.block_id for op in plan.ops if isinstance(op, Delete))
-    written = list(dict.fromkeys(executor.written))
-    place = {block_id: at for at, block_id in enumerate(live.index.ids)}
-    shown = [Shown(i, live.text(i), _before(live, place[i])) for i in written if i in place]
-    _note(live, caller, base, cursor, now, shown, removed)
-    answered = [_told(live, block, executor.sent.get(block.block_id)) for block in shown]
-    return Written(_result(live, plan, answered, cursor, behind=behind), effects)
-
-
-def _note(
-    live: LiveDocument,
-    caller: Caller,
-    base: Cursor | None,
-    cursor: Cursor | None,
-    now: int,
-    shown: Sequence[Shown] = (),
-    removed: Sequence[str] = (),
-) -> None:
-    """Whoever is given a cursor has seen what was shown with it."""
-    live.views.on_write(
-        caller.principal,
-        base,
-        cursor,
-        shown=shown,
-        removed=removed,
-        order=live.index.ids,
-        now=now,
-    )
-
-
-def _before(live: LiveDocument, position: int) -> str | None:
-    return live.index.ids[position - 1] if position else None
-
-
-def _told(live: LiveDocument, block: Shown, sent: str | None) -> WrittenBlock:
-    same = sent is None or sent.rstrip("\n") == block.text
-    text = UNSET if same else block.text
-    return WrittenBlock(live.anchor(block.block_id), block.after, text)
-
-
-def _foreseen(live: LiveDocument, plan: Plan) -> Sequence[WrittenBlock]:
-    """What a dry run says of blocks that exist; inserted ones have no id yet."""
-    return [
-        WrittenBlock(
-            f"{op.block_id}-{text_hash(op.new.text)}",
-            _before(live, live.index.position(op.block_id) or 0),
-            op.new.text,
-        )
-        for op in plan.ops
-        if isinstance(op, Replace)
-    ]
-
-
-def _result(
-    live: LiveDocument,
-    plan: Plan,
-    blocks: Sequence[WrittenBlock],
-    cursor: Cursor | None,
-    *,
-    behind: bool,
-) -> WriteResult:
-    return WriteResult(
-        ok=True,
-        replaced=plan.replaced,
-        inserted=plan.inserted,
-        deleted=plan.deleted,
-        moved=plan.moved,
-        charged=plan.charged,
-        blocks=tuple(blocks),
-        removed=tuple(op.block_id for op in plan.ops if isinstance(op, Delete)),
-        kept=plan.kept,
-        conflicts=plan.conflicts,
-        cursor=None if cursor is None else live.cursors.encode(cursor),
-        behind=behind,
-    )

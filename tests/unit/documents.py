@@ -17,12 +17,15 @@ from shared.protocol import (
     Caller,
     DeleteRequest,
     InsertRequest,
+    MoveRequest,
     PatchRequest,
     ReadChangesRequest,
     ReadChangesResult,
     ReadDocumentRequest,
     ReadDocumentResult,
     ReplaceRequest,
+    ReplaceTextRequest,
+    TextEdit,
     WriteOptions,
     WriteResult,
 )
@@ -96,11 +99,13 @@ class Bench:
         section_id: str | None = None,
         **options: Any,
     ) -> WriteResult:
+        parsed = parse(markdown)
         request = PatchRequest(
-            parse(markdown).blocks,
+            parsed.blocks,
             tuple(ref(anchor) for anchor in anchors),
             ref(section_id) if section_id else None,
             WriteOptions(**options),
+            parsed.fidelity,
         )
         return await self.document.patch(caller, request)
 
@@ -108,20 +113,52 @@ class Bench:
         self, markdown: str, after: str = "end", caller: Caller = SCRIBE, **options: Any
     ) -> WriteResult:
         place: Any = after if after in ("start", "end") else ref(after)
-        request = InsertRequest(parse(markdown).blocks, place, WriteOptions(**options))
+        parsed = parse(markdown)
+        request = InsertRequest(parsed.blocks, place, WriteOptions(**options), parsed.fidelity)
         return await self.document.insert(caller, request)
 
     async def replace(
         self, start: str, end: str | None, markdown: str, caller: Caller = SCRIBE, **options: Any
     ) -> WriteResult:
+        parsed, last = parse(markdown), ref(end) if end else None
         request = ReplaceRequest(
-            ref(start), ref(end) if end else None, parse(markdown).blocks, WriteOptions(**options)
+            ref(start), last, parsed.blocks, WriteOptions(**options), parsed.fidelity
         )
         return await self.document.replace(caller, request)
 
     async def delete(self, *blocks: str, caller: Caller = SCRIBE, **options: Any) -> WriteResult:
         request = DeleteRequest(tuple(map(ref, blocks)), WriteOptions(**options))
         return await self.document.delete(caller, request)
+
+    async def move(
+        self,
+        block: str,
+        after: str,
+        caller: Caller = SCRIBE,
+        *,
+        section: bool = False,
+        **options: Any,
+    ) -> WriteResult:
+        place: Any = after if after in ("start", "end") else ref(after)
+        request = MoveRequest(ref(block), place, section, WriteOptions(**options))
+        return await self.document.move(caller, request)
+
+    async def replace_text(
+        self,
+        *edits: tuple[str, str],
+        caller: Caller = SCRIBE,
+        section_id: str | None = None,
+        anchor: str | None = None,
+        **options: Any,
+    ) -> WriteResult:
+        """`anchor` is that of every edit."""
+        where = ref(anchor) if anchor else None
+        request = ReplaceTextRequest(
+            tuple(TextEdit(old, new, where) for old, new in edits),
+            ref(section_id) if section_id else None,
+            WriteOptions(**options),
+        )
+        return await self.document.replace_text(caller, request)
 
     async def type(self, block: int, words: str, caller: Caller = ANN) -> None:
         """A person types at the end of a block, letter by letter."""

@@ -1,0 +1,93 @@
+"""From a request to a plan that fits the document as it is, without holding up its editors.
+
+What was sent is made canonical first, in a thread when it is long. The plan follows on the loop,
+but for very large patches: those are planned in a thread, for the document of that instant, and
+again when it has changed meanwhile; after some tries on the loop all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from actors.keeper import Clock, Keeper
+from shared import writing
+from shared.limits import MAX_PLANS, RENDER_INLINE_CHARS
+from shared.live_document import LiveDocument
+from shared.past import blocks_at
+from shared.patch_types import NewBlock, Plan
+from shared.protocol import Caller, WriteRequest
+
+T = TypeVar("T")
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A draft of the document as it is, and its plan: made by calling `plan`, or made already.
+
+    `plan` raises what the verb's planner raises.
+    """
+
+    live: LiveDocument
+    draft: writing.Draft
+    plan: Callable[[], Plan]
+
+
+class Planner:
+    """Prepares the writes of one document."""
+
+    def __init__(self, keeper: Keeper, clock: Clock) -> None:
+        self._keeper = keeper
+        self._clock = clock
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Runs `work` beside the loop."""
+        return await asyncio.to_thread(work)
+
+    async def prepare(self, caller: Caller, request: WriteRequest) -> Prepared:
+        """When this returns, the document is the draft's: carry it out before you await anything.
+
+        Raises as `writing.draft`, and why the document cannot be written.
+        """
+        new = await self._rendered(caller, request)
+        past: writing.Past = None
+        ahead: Prepared | None = None
+        tries = 0
+        while True:
+            await self._keeper.when_ready()
+            live = self._keeper.writable
+            try:
+                draft = writing.draft(live, caller, request, new, self._clock(), past)
+            except writing.NeedsPastError as needs:
+                past = await self._past(needs.args[0])
+                continue
+            if ahead is not None and ahead.live is live and ahead.draft.moment == draft.moment:
+                return ahead
+            if not draft.large or tries == MAX_PLANS:
+                return Prepared(live, draft, draft.plan)
+            tries += 1
+            ahead = Prepared(live, draft, await self._planned(draft))
+
+    async def _rendered(self, caller: Caller, request: WriteRequest) -> Sequence[NewBlock]:
+        live = await self._keeper.when_ready()
+        render = writing.rendering(live, caller, request, self._clock())
+        if writing.sent_chars(request) > RENDER_INLINE_CHARS:
+            return await self.in_thread(render)
+        return render()
+
+    async def _planned(self, draft: writing.Draft) -> Callable[[], Plan]:
+        """The outcome of planning in a thread, refusals included."""
+        planning = asyncio.ensure_future(self.in_thread(draft.plan))
+        await asyncio.wait([planning])
+        planning.exception()  # it is raised when the plan is asked for, should it still fit
+        return planning.result
+
+    async def _past(self, change_seq: int) -> writing.Past:
+        """The blocks when the change feed's head was there; (): no longer kept."""
+        await self._keeper.when_ready()
+        state = await self._keeper.store.state_at(change_seq)
+        if state is None:
+            return ()
+        return await asyncio.to_thread(blocks_at, state.checkpoint, state.updates) or ()
