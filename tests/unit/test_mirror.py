@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from actors.document import Document
 from actors.store_memory import MemoryStore
 from actors.stored import DocumentStore
-from shared.errors import Busy
+from shared.errors import Busy, InvalidArgument, NotUnique
 from shared.ids import parse_ref
 from shared.markdown.parse import parse
 from shared.markdown.render import render
@@ -22,10 +22,14 @@ from shared.protocol import (
     Caller,
     DeleteRequest,
     InsertRequest,
+    MoveRequest,
     PatchRequest,
+    Place,
     ReadChangesRequest,
     ReadDocumentRequest,
     ReplaceRequest,
+    ReplaceTextRequest,
+    TextEdit,
     WriteOptions,
     WriteResult,
 )
@@ -158,6 +162,40 @@ class MirrorMachine(RuleBasedStateMachine):
         else:
             blocks = parse(rng.choice(NEW)).blocks
             self.run(self.document.replace(AGENT, ReplaceRequest(ref, None, blocks)))
+
+    @rule(rng=randoms)
+    def move(self, rng: random.Random) -> None:
+        blocks = self.run(self.document.read_document(AGENT, WHOLE)).blocks
+        if not blocks:
+            return
+        chosen, place = rng.choice(blocks), rng.choice(blocks)
+        ref, after = parse_ref(chosen.anchor), parse_ref(place.anchor)
+        assert ref is not None
+        assert after is not None
+        section = chosen.text.startswith("#") and rng.random() < 0.7
+        places: list[Place] = [after, after, "start", "end"]
+        where = rng.choice(places)
+        try:
+            self.run(self.document.move(AGENT, MoveRequest(ref, where, section)))
+        except (Busy, InvalidArgument):
+            return
+        again = self.run(self.document.read_document(AGENT, WHOLE)).blocks
+        assert sorted(b.anchor for b in again) == sorted(b.anchor for b in blocks)
+
+    @rule(rng=randoms)
+    def replace_text(self, rng: random.Random) -> None:
+        """Of a text, which may span words, lines and marks: once or not at all."""
+        blocks = self.run(self.document.read_document(AGENT, WHOLE)).blocks
+        if not blocks:
+            return
+        text = rng.choice(blocks).text
+        start = rng.randrange(len(text))
+        edit = TextEdit(text[start : start + rng.randrange(1, 30)], rng.choice(["x", "", "a *b*"]))
+        try:
+            self.run(self.document.replace_text(AGENT, ReplaceTextRequest((edit,))))
+        except (NotUnique, InvalidArgument):
+            again = self.run(self.document.read_document(AGENT, WHOLE)).blocks
+            assert again == blocks
 
     # --- readers ---
 
