@@ -105,10 +105,12 @@ class RaySlots:
         """Ray's own kill: lets Ray forget it, and reaches processes we cannot."""
         try:
             handle = await self._handle(actor)
-        except SlotLostError:
+        except (SlotLostError, SlotSilentError):
             return
         self._handles.pop(actor, None)
-        await anyio.to_thread.run_sync(lambda: ray.kill(handle, no_restart=True))
+        # Ray may have lost the actor's node meanwhile, and then has nothing to kill.
+        with suppress(RayError):
+            await anyio.to_thread.run_sync(lambda: ray.kill(handle, no_restart=True))
 
     async def _call(self, actor: str, method: str, seconds: float, *args: object) -> Any:
         handle = await self._handle(actor)
@@ -136,6 +138,8 @@ class RaySlots:
                 )
             except ValueError as error:
                 raise SlotLostError(f"{actor} is not there") from error
+            except RayError as error:
+                raise SlotSilentError(f"{actor} cannot be looked up: {error}") from error
         return self._handles[actor]
 
 
