@@ -206,8 +206,7 @@ def test_every_make_command_in_a_page_exists(page: str) -> None:
 @pytest.mark.parametrize("page", _tracked("*.md"))
 def test_every_link_between_pages_leads_somewhere(page: str) -> None:
     text = re.sub(r"(`+)[^`\n]*\1", "", (ROOT / page).read_text(encoding="utf-8"))  # no code
-    shown = re.sub(r"(`+).*?\1", "", text, flags=re.DOTALL)  # code shows what links look like
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", shown)
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (ROOT / page).parent.joinpath(link).exists()] == []
 
