@@ -123,7 +123,10 @@ CREATE TABLE tokens (
   created    INTEGER NOT NULL,
   expires    INTEGER,               -- NULL: never
   last_used  INTEGER,               -- to the minute; NULL: never
-  revoked    INTEGER                -- NULL: valid
+  revoked    INTEGER,               -- NULL: valid
+  writes_per_minute INTEGER,        -- budgets of its own, per document; NULL: as the settings say
+  chars_per_hour    INTEGER,
+  reads_per_minute  INTEGER
 ) STRICT;
 
 -- Answers of create_document calls that carried an idempotency key.

@@ -8,15 +8,17 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import aiosqlite
 import anyio
+import msgspec
 
 from actors.copying import copy_database
 from actors.migrations import CATALOG, NewerSchemaError, NoSchemaError
 from actors.ports import Assignment, Creation, Holder
 from actors.sql import SCHEMA, load_queries, section
+from shared.budget import Allowance
 from shared.checkup import CatalogCopy
 from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
 from shared.errors import StorageUnavailable
@@ -223,9 +225,10 @@ class SqliteCatalog:
 
     async def add_token(self, row: TokenRow, token_hash: bytes) -> None:
         scopes = " ".join(sorted(row.scopes))
+        budgets = msgspec.structs.astuple(row.allowance)
         values = (row.id, token_hash, row.name, row.person, row.principal, row.agent, scopes)
         await self._write(
-            lambda db: db.execute(Q["add_token"], (*values, row.created, row.expires))
+            lambda db: db.execute(Q["add_token"], (*values, row.created, row.expires, *budgets))
         )
 
     async def token(self, token_hash: bytes) -> TokenRow | None:
@@ -338,14 +341,19 @@ def _assignment(row: tuple[str, int, str | None, str, int, int]) -> Assignment:
     return Assignment(doc_id, epoch, holder)
 
 
-def _token(row: tuple[object, ...]) -> TokenRow:
-    token_id, name, person, principal, agent, scopes, *times = row
+def _token(row: tuple[Any, ...]) -> TokenRow:
+    token_id, name, person, principal, agent, scopes = row[:6]
+    created, expires, last_used, revoked, *budgets = row[6:]
     return TokenRow(
-        str(token_id),
-        str(name),
-        str(person),
-        str(principal),
+        token_id,
+        name,
+        person,
+        principal,
         bool(agent),
-        frozenset(str(scopes).split()),  # type: ignore[arg-type]  # written from scopes
-        *times,  # type: ignore[arg-type]  # columns are STRICT, in this order
+        frozenset(scopes.split()),
+        created,
+        expires,
+        last_used,
+        revoked,
+        Allowance(*budgets),
     )

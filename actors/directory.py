@@ -27,7 +27,8 @@ from actors.held import Held, Seed
 from actors.nodes import Nodes
 from actors.ports import Catalog, Creation, Slots
 from actors.retention import Retention
-from actors.token_register import TokenRegister
+from actors.token_register import AS_SET, TokenRegister
+from shared.budget import Allowance
 from shared.checkup import CatalogCopy, Checkup
 from shared.directory_protocol import (
     ActiveDocument,
@@ -329,9 +330,12 @@ class Directory:
         scopes: frozenset[Scope],
         agent: bool = True,
         expires: int | None = None,
+        allowance: Allowance = AS_SET,
     ) -> NewToken:
         """A new token; its text is in the answer and nowhere else. Raises InvalidArgument."""
-        return await self._tokens.create(owner, name, scopes, agent=agent, expires=expires)
+        return await self._tokens.create(
+            owner, name, scopes, agent=agent, expires=expires, allowance=allowance
+        )
 
     async def list_tokens(self) -> tuple[TokenRow, ...]:
         return await self._tokens.list()

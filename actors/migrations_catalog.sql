@@ -13,3 +13,9 @@ CREATE TABLE drained_nodes (
   node TEXT PRIMARY KEY,
   at   INTEGER NOT NULL
 ) STRICT;
+
+-- name: from_2
+-- Version 3 knows budgets of single tokens.
+ALTER TABLE tokens ADD COLUMN writes_per_minute INTEGER;
+ALTER TABLE tokens ADD COLUMN chars_per_hour INTEGER;
+ALTER TABLE tokens ADD COLUMN reads_per_minute INTEGER;

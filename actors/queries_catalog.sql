@@ -120,15 +120,22 @@ WHERE doc_id = :doc_id AND epoch = :epoch
 UPDATE assignments SET actor = NULL, node = NULL, pid = NULL, started = NULL
 
 -- name: add_token
-INSERT INTO tokens (id, hash, name, person, principal, agent, scopes, created, expires)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO tokens (
+  id, hash, name, person, principal, agent, scopes, created, expires,
+  writes_per_minute, chars_per_hour, reads_per_minute
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: token_by_hash
-SELECT id, name, person, principal, agent, scopes, created, expires, last_used, revoked FROM tokens
+SELECT id, name, person, principal, agent, scopes, created, expires, last_used, revoked,
+  writes_per_minute, chars_per_hour, reads_per_minute
+FROM tokens
 WHERE hash = ?
 
 -- name: tokens
-SELECT id, name, person, principal, agent, scopes, created, expires, last_used, revoked FROM tokens
+SELECT id, name, person, principal, agent, scopes, created, expires, last_used, revoked,
+  writes_per_minute, chars_per_hour, reads_per_minute
+FROM tokens
 ORDER BY created, id
 
 -- name: revoke_token

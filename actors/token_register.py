@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Final, get_args
 
 import anyio
+import msgspec
 
 from actors.ports import Catalog
+from shared.budget import Allowance
 from shared.directory_protocol import NewToken, TokenRow
 from shared.errors import InvalidArgument
 from shared.ids import ALPHABET
@@ -20,6 +22,7 @@ from shared.tokens import TOKEN_BYTES, TOKEN_PREFIX, hash_token
 TOKEN_ID_LENGTH: Final = 8
 PERSON: Final = "person:"
 USED_EVERY_MS: Final = 60_000  # `last_used` is kept to the minute: no write per request
+AS_SET: Final = Allowance()  # budgets as the server's settings say
 SCOPES: Final = frozenset[Scope](get_args(Scope))
 
 
@@ -40,6 +43,7 @@ class TokenRegister:
         *,
         agent: bool,
         expires: int | None = None,
+        allowance: Allowance = AS_SET,
     ) -> NewToken:
         """A new token of `owner`. An agent's token is a principal of its own.
 
@@ -49,9 +53,11 @@ class TokenRegister:
             agent: Whether it is an agent's token; else the person's own.
             name: The agent's name; shown as the author of what it does. Ignored for a person.
             expires: Milliseconds since 1970; None: never.
+            allowance: Budgets of its own.
 
         Raises:
-            InvalidArgument: An empty name, no scope or an unknown one, a time gone by.
+            InvalidArgument: An empty name, no scope or an unknown one, a time gone by, a negative
+                budget.
         """
         owner = single_line(owner, MAX_NAME_CHARS).removeprefix(PERSON)
         name = single_line(name, MAX_NAME_CHARS)
@@ -62,6 +68,9 @@ class TokenRegister:
             raise InvalidArgument(f"scopes: one or more of {' '.join(sorted(SCOPES))}.")
         if expires is not None and expires <= now:
             raise InvalidArgument("expires: this time has gone by.")
+        for field, budget in msgspec.structs.asdict(allowance).items():
+            if budget is not None and budget < 0:
+                raise InvalidArgument(f"{field}: must not be negative.")
         token_id = "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_ID_LENGTH))
         person = PERSON + owner
         row = TokenRow(
@@ -75,6 +84,7 @@ class TokenRegister:
             expires=expires,
             last_used=None,
             revoked=None,
+            allowance=allowance,
         )
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         await self._catalog.add_token(row, hash_token(token))
@@ -101,7 +111,7 @@ class TokenRegister:
             return None
         if row.last_used is None or now - row.last_used >= USED_EVERY_MS:
             await self._catalog.token_used(row.id, now)
-        return Caller(row.principal, row.name, row.person, row.agent, row.scopes)
+        return Caller(row.principal, row.name, row.person, row.agent, row.scopes, row.allowance)
 
     async def wait_for_notice(self, seen: int, seconds: float) -> int:
         """The number of the newest notice, at once when it is not `seen`.

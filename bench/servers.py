@@ -21,6 +21,11 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 NPM: Final = ROOT / "bench" / "npm"
 DOCACTOR: Final = Path(sys.executable).parent / "docactor"
 CREATE_TRIES: Final = 5
+# Budgets of the load's token: what is measured is the server, not its patience.
+PLENTY: Final = tuple(
+    f"--{budget}=1000000000"
+    for budget in ("writes-per-minute", "chars-per-hour", "reads-per-minute")
+)
 
 Wire = Literal["y", "hocuspocus"]
 
@@ -120,7 +125,8 @@ def _create(url: str, token: str, markdown: str) -> str:
 
 
 def make_token(where: list[str]) -> str:
-    """A token that may write. `where`: flags that name the server's data folder."""
-    command = [str(DOCACTOR), "token", "create", "--agent", "bench", "--scope", "write", *where]
+    """A token that may write as much as it can. `where`: flags that name the data folder."""
+    who = ["--agent", "bench", "--scope", "write"]
+    command = [str(DOCACTOR), "token", "create", *who, *PLENTY, *where]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return printed.split()[-1]

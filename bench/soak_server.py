@@ -15,13 +15,8 @@ import psutil
 from bench.processes import free_port, is_listening, running, wait_until
 from bench.servers import DOCACTOR, ROOT, Server, make_token, server_at
 
-# Without budgets: a soak writes more than anybody may.
-PLENTY: Final = {
-    "DOCACTOR_WRITES_PER_MINUTE": "1000000",
-    "DOCACTOR_CHARS_PER_HOUR": "1000000000",
-    "PYTHONPATH": str(ROOT),
-}
 GATEWAYS: Final = 2
+OURS: Final = {"PYTHONPATH": str(ROOT)}
 
 
 class SoakServer:
@@ -53,7 +48,7 @@ class SoakServer:
         log = self._folder / "docactor.log"
         listen = ["--host", "127.0.0.1", "--port", str(self._port), "--workers", str(GATEWAYS)]
         command = [str(DOCACTOR), "serve", "--data", str(self.data), *listen]
-        started = running(command, cwd=self._folder, log=log, environment=PLENTY)
+        started = running(command, cwd=self._folder, log=log, environment=OURS)
         self._process = self._run.enter_context(started)
         wait_until(self._is_ready, self._process, log)
         self._token = self._token or make_token(["--data", str(self.data)])

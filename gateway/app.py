@@ -42,8 +42,9 @@ def create_app(
     `held`, whose `release()` ends the waits of readers before a stop.
     """
     counts = counts or GatewayCounts()
-    authenticator = Authenticator(router, no_auth=settings.no_auth)
-    context = ToolContext(router, settings.base_url, no_auth=settings.no_auth)
+    open_door, allowance = settings.no_auth, settings.allowance
+    authenticator = Authenticator(router, no_auth=open_door, allowance=allowance)
+    context = ToolContext(router, settings.base_url, no_auth=open_door, allowance=allowance)
     mcp = mcp_server(context, authenticator, counts).http_app(
         path=MCP_PATH, stateless_http=True, json_response=True
     )

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import Final, get_args
 
 import anyio
+import msgspec
 from fastmcp.server.auth import AccessToken, TokenVerifier
 from fastmcp.server.dependencies import get_access_token
 
 from gateway.ports import RouterPort
+from shared.budget import Allowance
 from shared.errors import DocactorError, Unauthenticated
 from shared.limits import (
     MAX_CACHED_TOKENS,
@@ -34,6 +36,12 @@ log = logging.getLogger("docactor.auth")
 ALL_SCOPES: Final = frozenset[Scope](get_args(Scope))
 LOCAL_PERSON: Final = Caller("person:local", "local", None, False, ALL_SCOPES)
 LOCAL_AGENT: Final = Caller("agent:local", "local agent", "person:local", True, ALL_SCOPES)
+DEFAULT_ALLOWANCE: Final = Allowance()
+
+
+def with_allowance(caller: Caller, default: Allowance) -> Caller:
+    """The caller with every budget said: its token's, else the default."""
+    return msgspec.structs.replace(caller, allowance=caller.allowance.over(default))
 
 
 class Authenticator:
@@ -44,14 +52,21 @@ class Authenticator:
     Args:
         router: The road to the Directory, which knows the tokens.
         no_auth: Whoever sends no token is the local agent.
+        allowance: Budgets of callers whose token says nothing of them.
         now: Seconds, monotonic.
     """
 
     def __init__(
-        self, router: RouterPort, *, no_auth: bool, now: Callable[[], float] = time.monotonic
+        self,
+        router: RouterPort,
+        *,
+        no_auth: bool,
+        allowance: Allowance = DEFAULT_ALLOWANCE,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._router = router
         self._no_auth = no_auth
+        self._allowance = allowance
         self._now = now
         self._known: dict[bytes, tuple[Caller | None, float]] = {}
         self._keep_s = TOKEN_UNSURE_S
@@ -73,6 +88,8 @@ class Authenticator:
         if known is not None and known[1] > self._now():
             return known[0]
         caller: Caller | None = await self._router.directory("authenticate", key)
+        if caller is not None:
+            caller = with_allowance(caller, self._allowance)
         self._remember(key, caller)
         return caller
 
@@ -89,7 +106,7 @@ class Authenticator:
                 raise Unauthenticated("Authorization: the token is unknown, expired or revoked.")
             return caller
         if self._no_auth:
-            return LOCAL_AGENT
+            return with_allowance(LOCAL_AGENT, self._allowance)
         raise Unauthenticated("Authorization: a Bearer token is required.")
 
     async def of_socket(self, token: str | None) -> Caller:

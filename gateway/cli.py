@@ -56,7 +56,16 @@ _HELP: Final = {
     "max_active": "active documents per node",
     "idle_s": "seconds until an idle document is put away",
     "drain_s": "seconds a stop may take",
+    "writes_per_minute": "writes to one document a principal may make (default 10)",
+    "chars_per_hour": "characters it may add to one (default 20000)",
+    "reads_per_minute": "calls of each tool that reads it may make there (default 60)",
+    "named_factor": "named agents and people get so many times as much (default 10)",
     "log_level": "debug, info, warning or error",
+}
+_BUDGETS: Final = {
+    "writes_per_minute": "writes to one document",
+    "chars_per_hour": "characters added to one document",
+    "reads_per_minute": "calls of each tool that reads, of one document",
 }
 
 
@@ -237,7 +246,8 @@ def run_status(options: argparse.Namespace) -> int:
 def run_token_create(options: argparse.Namespace) -> int:
     name, agent = (options.agent, True) if options.agent else (options.person, False)
     with _client(options) as client:
-        made = client.create_token(name, options.scope, agent=agent)
+        budgets = {budget: getattr(options, f"own_{budget}") for budget in _BUDGETS}
+        made = client.create_token(name, options.scope, agent=agent, **budgets)
     print(made["token"])
     print("Shown once: keep it where the agent's settings are.", file=sys.stderr)
     return 0
@@ -296,6 +306,14 @@ def _add_tokens(sub: argparse.ArgumentParser) -> None:
         default="write",
         help="what it allows (default write)",
     )
+    for budget, about in _BUDGETS.items():
+        create.add_argument(
+            "--" + budget.replace("_", "-"),
+            dest=f"own_{budget}",
+            type=int,
+            metavar="N",
+            help=f"{about} (default: as the server's settings say)",
+        )
     _add_server(create)
 
 

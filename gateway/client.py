@@ -91,9 +91,12 @@ class RestClient:
     def status(self) -> dict[str, Any]:
         return self._json("GET", "/api/status")
 
-    def create_token(self, name: str, scope: str, *, agent: bool) -> dict[str, Any]:
+    def create_token(
+        self, name: str, scope: str, *, agent: bool, **budgets: int | None
+    ) -> dict[str, Any]:
+        """`budgets`: writes_per_minute, chars_per_hour, reads_per_minute; None as the settings."""
         return self._json(
-            "POST", "/api/tokens", json={"name": name, "scope": scope, "agent": agent}
+            "POST", "/api/tokens", json={"name": name, "scope": scope, "agent": agent, **budgets}
         )
 
     def back_up(self, folder: str) -> Iterator[Step]:

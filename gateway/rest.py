@@ -22,6 +22,7 @@ from gateway.auth import Authenticator
 from gateway.problems import problem
 from gateway.tool_context import ToolContext, iso, read_markdown, require
 from gateway.tool_errors import unexpected
+from shared.budget import Allowance
 from shared.directory_protocol import Created, DirectoryStatus, DocumentRows, NewToken
 from shared.errors import DocactorError, InvalidArgument, UnsupportedMarkup
 from shared.limits import DEFAULT_LIST, MAX_DOCUMENT_BYTES, MAX_LIST, READY_S
@@ -57,12 +58,18 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TokenOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /api/tokens. `expires`: milliseconds since 1970."""
+    """Body of POST /api/tokens.
+
+    `expires`: milliseconds since 1970. A budget that is null is as the server's settings say.
+    """
 
     name: str
     scope: Literal["read", "write", "admin"] = "write"
     agent: bool = True
     expires: int | None = None
+    writes_per_minute: int | None = None
+    chars_per_hour: int | None = None
+    reads_per_minute: int | None = None
 
 
 class Rest:
@@ -168,6 +175,7 @@ class Rest:
             _SCOPES_OF[order.scope],
             order.agent,
             order.expires,
+            Allowance(order.writes_per_minute, order.chars_per_hour, order.reads_per_minute),
         )
         answer = json_response(made, 201)
         answer.headers["Cache-Control"] = "no-store"

@@ -14,9 +14,26 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from shared.budget import Allowance
 from shared.errors import InvalidArgument
-from shared.limits import DRAIN_S, IDLE_S, WARM_SLOTS
+from shared.limits import (
+    CHARS_PER_HOUR,
+    DRAIN_S,
+    IDLE_S,
+    NAMED_FACTOR,
+    READS_PER_MINUTE,
+    WARM_SLOTS,
+    WRITES_PER_MINUTE,
+)
 
+_AT_LEAST_ONE: Final = (
+    "workers",
+    "max_active",
+    "writes_per_minute",
+    "chars_per_hour",
+    "reads_per_minute",
+    "named_factor",
+)
 CONFIG_FILE: Final = "docactor.toml"
 PREFIX: Final = "DOCACTOR_"
 
@@ -38,6 +55,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         max_active: Active documents per node; None lets memory and cores decide.
         idle_s: Seconds without session, call or waiter before a document is passivated.
         drain_s: Seconds a stop may take to finish requests and commits.
+        writes_per_minute, chars_per_hour: What one principal may write to one document.
+        reads_per_minute: How often it may call each tool that reads, there.
+        named_factor: Named agents and people's tokens get so many times as much.
         log_level: debug, info, warning or error.
     """
 
@@ -57,11 +77,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_active: int | None = None
     idle_s: float = IDLE_S
     drain_s: float = DRAIN_S
+    writes_per_minute: int = WRITES_PER_MINUTE
+    chars_per_hour: int = CHARS_PER_HOUR
+    reads_per_minute: int = READS_PER_MINUTE
+    named_factor: int = NAMED_FACTOR
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property
     def data_path(self) -> Path:
         return Path(self.data).expanduser().resolve()
+
+    @property
+    def allowance(self) -> Allowance:
+        """The budgets of named agents and people, where their token does not say otherwise."""
+        return Allowance(
+            writes_per_minute=self.writes_per_minute * self.named_factor,
+            chars_per_hour=self.chars_per_hour * self.named_factor,
+            reads_per_minute=self.reads_per_minute * self.named_factor,
+        )
 
     @property
     def base_url(self) -> str:
@@ -118,12 +151,12 @@ def check(settings: Settings) -> None:
     """
     if not 0 <= settings.port <= 65535:
         raise InvalidArgument("port: must be between 0 and 65535.")
-    if settings.workers < 1:
-        raise InvalidArgument("workers: must be at least 1.")
     if settings.warm_slots < 0:
         raise InvalidArgument("warm_slots: must not be negative.")
-    if settings.max_active is not None and settings.max_active < 1:
-        raise InvalidArgument("max_active: must be at least 1.")
+    for name in _AT_LEAST_ONE:
+        value = getattr(settings, name)
+        if value is not None and value < 1:
+            raise InvalidArgument(f"{name}: must be at least 1.")
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise InvalidArgument("tls_cert: give tls_cert and tls_key together.")
     if is_loopback(settings.host):

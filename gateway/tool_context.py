@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 import anyio.to_thread
 import msgspec
 
-from gateway.auth import mcp_caller
+from gateway.auth import DEFAULT_ALLOWANCE, mcp_caller, with_allowance
 from gateway.framing import unframe
 from gateway.ports import RouterPort
 from gateway.waiting import Held
+from shared.budget import Allowance
 from shared.directory_protocol import Created, DocumentRow
 from shared.errors import CapabilityDenied
 from shared.limits import DAY_MS, DELETED_DAYS, PARSE_INLINE_CHARS
@@ -39,13 +40,22 @@ class ToolContext:
         router: The road to documents and the Directory.
         base_url: Our address as others type it, without a slash at its end.
         no_auth: Whoever comes without a token is the local agent.
+        allowance: Budgets of callers whose token says nothing of them.
     """
 
-    def __init__(self, router: RouterPort, base_url: str, *, no_auth: bool) -> None:
+    def __init__(
+        self,
+        router: RouterPort,
+        base_url: str,
+        *,
+        no_auth: bool,
+        allowance: Allowance = DEFAULT_ALLOWANCE,
+    ) -> None:
         self.router = router
         self.held = Held()
         self.base_url = base_url
         self.no_auth = no_auth
+        self._allowance = allowance
 
     def caller(self, scope: Scope) -> Caller:
         """The caller, whose token must allow `scope`.
@@ -53,7 +63,7 @@ class ToolContext:
         Raises:
             Unauthenticated, CapabilityDenied
         """
-        caller = mcp_caller(no_auth=self.no_auth)
+        caller = with_allowance(mcp_caller(no_auth=self.no_auth), self._allowance)
         require(caller, scope)
         return caller
 

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from shared.budget import Allowance
 from shared.limits import ACTIVATE_DEADLINE_S, DRAIN_S, IDLE_S, REPORT_S, SLOT_REUSES, WARM_SLOTS
 from shared.protocol import AnchorOnly, Scope
 
@@ -84,6 +85,7 @@ class TokenRow(msgspec.Struct, frozen=True):
     expires: int | None
     last_used: int | None
     revoked: int | None
+    allowance: Allowance = Allowance()
 
 
 class NewToken(msgspec.Struct, frozen=True):

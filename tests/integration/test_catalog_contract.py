@@ -12,6 +12,7 @@ import pytest
 from actors.catalog import SqliteCatalog
 from actors.catalog_memory import MemoryCatalog
 from actors.ports import Assignment, Catalog, Creation, Holder
+from shared.budget import Allowance
 from shared.directory_protocol import DocumentRow, TokenRow
 from shared.errors import StorageUnavailable
 
@@ -139,11 +140,15 @@ async def test_tokens(catalog: Catalog) -> None:
     )
     await catalog.add_token(made, b"hash")
     assert await catalog.token(b"hash") == made
+    own = msgspec.structs.replace(made, id="t2", created=2, allowance=Allowance(7, None, 0))
+    await catalog.add_token(own, b"own")
+    assert await catalog.token(b"own") == own
+    assert await catalog.tokens() == (made, own)
     assert await catalog.token(b"other") is None
     await catalog.token_used("t1", 5)
     assert await catalog.revoke_token("t1", 6)
     assert not await catalog.revoke_token("t1", 7)
-    (kept,) = await catalog.tokens()
+    kept, _ = await catalog.tokens()
     assert (kept.last_used, kept.revoked) == (5, 6)
 
 

@@ -19,6 +19,7 @@ from shared.ids import parse_ref
 from shared.markdown.parse import parse
 from shared.markdown.render import render
 from shared.mirror import Mirror
+from shared.patch_types import heading_level
 from shared.protocol import (
     Caller,
     DeleteRequest,
@@ -173,7 +174,7 @@ class MirrorMachine(RuleBasedStateMachine):
         ref, after = parse_ref(chosen.anchor), parse_ref(place.anchor)
         assert ref is not None
         assert after is not None
-        section = chosen.text.startswith("#") and rng.random() < 0.7
+        section = heading_level(chosen.text) > 0 and rng.random() < 0.7
         places: list[Place] = [after, after, "start", "end"]
         where = rng.choice(places)
         try:

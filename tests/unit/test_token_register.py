@@ -7,6 +7,7 @@ import pytest
 
 from actors.catalog_memory import MemoryCatalog
 from actors.token_register import TokenRegister
+from shared.budget import Allowance
 from shared.errors import InvalidArgument
 from shared.protocol import Caller, Scope
 from shared.tokens import hash_token
@@ -40,6 +41,16 @@ async def test_agent_is_a_principal_of_its_own_and_belongs_to_a_person(
     caller = await register.authenticate(hash_token(made.token))
     assert caller == Caller("agent:ann:bot", "bot", "person:ann", agent=True, scopes=WRITE)
     assert other.row.principal != made.row.principal
+
+
+async def test_budgets_of_a_token_go_with_its_caller(register: TokenRegister) -> None:
+    allowance = Allowance(writes_per_minute=5, chars_per_hour=0)
+    made = await register.create("ann", "bot", WRITE, agent=True, allowance=allowance)
+    caller = await register.authenticate(hash_token(made.token))
+    assert caller is not None
+    assert caller.allowance == allowance
+    with pytest.raises(InvalidArgument, match=r"^chars_per_hour: "):
+        await register.create("ann", "bot", WRITE, agent=True, allowance=Allowance(1, -1))
 
 
 async def test_person_is_the_same_principal_whatever_the_token(register: TokenRegister) -> None:

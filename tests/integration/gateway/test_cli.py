@@ -14,6 +14,7 @@ import pytest
 from gateway.address_file import write_address
 from gateway.cli import NO_SERVER, REFUSED, USAGE, main
 from gateway.owner_token import write_owner_token
+from shared.budget import Allowance
 from shared.errors import StorageUnavailable
 from tests.in_process import served
 from tests.unit.gateway.fakes import READER, FakeRouter
@@ -126,6 +127,14 @@ def test_a_token_is_printed_once_and_works(capsys: Captured, router: FakeRouter)
     assert "Shown once" in err
     assert len(router.tokens) == 4
     assert max(router.tokens.values(), key=lambda c: c.name == "Bob").scopes == {"read"}
+
+
+@pytest.mark.usefixtures("server")
+def test_a_token_may_have_budgets_of_its_own(router: FakeRouter) -> None:
+    flags = ["--writes-per-minute", "7", "--chars-per-hour", "500"]
+    assert main(["token", "create", "--agent", "Bob", *flags]) == 0
+    bob = next(caller for caller in router.tokens.values() if caller.name == "Bob")
+    assert bob.allowance == Allowance(7, 500, None)
 
 
 @pytest.mark.usefixtures("server")

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 from msgspec import UNSET
 
+from shared.budget import Allowance
 from shared.cursor import Cursor, CursorCodec
 from shared.directory_protocol import (
     Created,
@@ -364,10 +365,16 @@ class FakeRouter:
         return DirectoryStatus(True, False, len(self.documents), 0, ())
 
     def _create_token(
-        self, owner: str, name: str, scopes: frozenset[Any], agent: bool, expires: int | None
+        self,
+        owner: str,
+        name: str,
+        scopes: frozenset[Any],
+        agent: bool,
+        expires: int | None,
+        allowance: Allowance,
     ) -> NewToken:
         token = "".join(self.choose(ALPHABET) for _ in range(20))
-        caller = Caller(f"agent:{name}", name, owner, agent, scopes)
+        caller = Caller(f"agent:{name}", name, owner, agent, scopes, allowance)
         self.tokens[hash_token(token)] = caller
         row = TokenRow("t1", name, owner, caller.principal, agent, scopes, 0, expires, None, None)
         return NewToken(token, msgspec.structs.replace(row))

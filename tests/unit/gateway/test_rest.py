@@ -40,7 +40,7 @@ async def test_markdown_goes_in_and_comes_out(http: httpx.AsyncClient, router: F
     assert out.headers["content-type"] == "text/markdown; charset=utf-8"
     assert out.headers["docactor-cursor"] == str(answer["cursor"])
     verb, caller, request = router.requests[-1]
-    assert (verb, caller) == ("read_document", OWNER)
+    assert (verb, caller.principal) == ("read_document", OWNER.principal)
     assert request.max_chars == MAX_DOCUMENT_BYTES
 
 

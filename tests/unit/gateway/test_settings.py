@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gateway.settings import Settings, check, is_loopback, load
+from shared.budget import Allowance
 from shared.errors import InvalidArgument
+from shared.limits import CHARS_PER_HOUR
 
 
 def test_variables_are_read_by_the_type_of_their_setting() -> None:
@@ -35,7 +37,15 @@ def test_a_value_of_the_wrong_type_names_its_source(environ: dict[str, str], fie
         load({}, environ)
 
 
+def test_budgets_are_settings_and_named_callers_have_a_multiple() -> None:
+    environ = {"DOCACTOR_WRITES_PER_MINUTE": "3", "DOCACTOR_NAMED_FACTOR": "5"}
+    allowance = load({"reads_per_minute": "7"}, environ).settings.allowance
+    assert allowance == Allowance(15, CHARS_PER_HOUR * 5, 35)
+
+
 UNSAFE = [
+    (Settings(named_factor=0), "named_factor"),
+    (Settings(chars_per_hour=0), "chars_per_hour"),
     (Settings(host="0.0.0.0"), "host"),
     (Settings(host="docs.example"), "host"),
     (Settings(host="0.0.0.0", no_auth=True, behind_proxy=True), "no_auth"),
