@@ -230,7 +230,8 @@ async def server(
             yield process
         finally:
             with anyio.CancelScope(shield=True):
-                process.terminate()
+                if process.returncode is None:
+                    process.terminate()
                 await process.wait()
             tasks.cancel_scope.cancel()
 

@@ -76,9 +76,7 @@ def test_commands_find_the_server_through_its_folder(data: Path, tmp_path: Path)
         assert docactor("export", ref, "--data", str(data)).stdout == file.read_text()
     listed = docactor("list", "--query", "SOURDOUGH", "--data", str(data)).stdout
     assert [line.split()[0] for line in listed.splitlines()] == [doc_id]
-    status = json.loads(docactor("status", "--data", str(data)).stdout)
-    assert status["ready"] is True
-    assert doc_id in [active["doc_id"] for active in status["active"]]
+    assert json.loads(docactor("status", "--data", str(data)).stdout)["ready"] is True
 
 
 @pytest.mark.anyio

@@ -26,7 +26,6 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from shared import close_codes
-from shared.limits import SOCKET_MESSAGE_BYTES
 from shared.y_protocol import (
     AwarenessEntry,
     awareness_message,
@@ -222,10 +221,6 @@ def test_what_can_be_pasted_can_be_opened_and_a_huge_frame_is_refused_by_its_len
     assert sum(map(len, ben.texts)) == sum(map(len, ann.texts)) > 6 * MIB - 100
     with bare(server, doc) as connection:
         connection.socket.sendall(HUGE_HEADER)
-        assert closed(connection) == close_codes.TOO_BIG
-    with bare(server, doc) as connection:
-        with suppress(ConnectionClosed):
-            connection.send(bytes(SOCKET_MESSAGE_BYTES + 1))
         assert closed(connection) == close_codes.TOO_BIG
     ann.type("!")
     until("Ben goes on", lambda: ben.texts[0] == "Top!")

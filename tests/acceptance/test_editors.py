@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from html import unescape
 from typing import Final
 
 import pytest
@@ -102,11 +104,12 @@ def test_clients_of_all_versions_converge(
 ) -> None:
     doc = server.create("\n\n".join(f"Paragraph {n}." for n in range(5)))
     everybody = [editor(doc, client) for client in CLIENTS for _ in range(2)]
+    # Whole characters: cut in half, one is U+FFFD in Yjs and nothing in yrs.
     acts = (
         "root.insert(at, [paragraph('new {number}')])",
         "if (root.length > 3) root.delete(at, 1)",
         "leaf(at).insert(0, '({number})😀')",
-        "leaf(at).delete(0, Math.min(2, leaf(at).length))",
+        "leaf(at).delete(0, ([...leaf(at).toString()][0] ?? '').length)",
     )
     for number in range(100):
         act = rng.choice(acts).format(number=number)
@@ -206,14 +209,19 @@ def test_a_silent_client_is_given_up_and_an_idle_one_is_not(silent: tuple[Editor
 def agree(server: Server, doc: str, editors: list[Editor]) -> None:
     """Waits until all have the same text, and asserts that it is the server's."""
 
-    def same() -> bool:
-        return len({tuple(one.texts) for one in editors} | {text_of(server, doc)}) == 1
+    everybody: list[tuple[str, ...]] = []
 
-    until("the same text everywhere", same)
+    def same() -> bool:
+        everybody[:] = [tuple(one.texts) for one in editors] + [text_of(server, doc)]
+        return len(set(everybody)) == 1
+
+    with suppress(AssertionError):
+        until("the same text everywhere", same)
+    assert len(set(everybody)) == 1, everybody
     assert len({one.vector for one in editors}) == 1
 
 
 def text_of(server: Server, doc: str) -> tuple[str, ...]:
     """The blocks as the server has them; for documents of plain paragraphs."""
     read = server.tool("read_document", doc_id=doc, format="blocks", max_chars=1_000_000)
-    return tuple(re.sub(r"\\(.)", r"\1", block["text"]) for block in read["blocks"])
+    return tuple(unescape(re.sub(r"\\(.)", r"\1", block["text"])) for block in read["blocks"])
