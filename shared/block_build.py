@@ -15,7 +15,7 @@ from shared.editor_shape import (
     CARRIER,
     PLACEHOLDER,
     TEXTBLOCKS,
-    opaque,
+    from_placeholder,
     placeholder,
     stock_attributes,
     stock_mark,
@@ -146,9 +146,10 @@ def split_placeholders(
             continue
         done = 0
         for match in PLACEHOLDER.finditer(item.text):
-            if is_known((match[1], match[2])):
+            named = from_placeholder(match[0])
+            if named is not None and is_known(opaque_name(named)):
                 yield Text(item.text[done : match.start()], item.marks)
-                yield opaque(match[1], match[2])
+                yield named
                 done = match.end()
         yield Text(item.text[done:], item.marks)
 

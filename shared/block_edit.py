@@ -17,6 +17,7 @@ from shared.blocks import EMBED_TAG, Path, read
 from shared.editor_shape import ATTRIBUTES, TEXTBLOCKS, UNSPOKEN, stock_attributes
 from shared.inline_edit import Workspace, edit_inline
 from shared.markdown.canon import canon
+from shared.markdown.grid import complete
 from shared.markdown.schema import plain_text
 from shared.pairing import Child, pair
 from shared.raw_xml import RawChild, RawElement, RawText, RawTransaction, raw_transaction
@@ -47,6 +48,8 @@ def edit(element: XmlElement | XmlText, new: Node) -> bool:
     if old.type != new.type:
         raise ValueError(f"a {old.type} cannot be edited into a {new.type}")
     require_text(new)
+    if new.type == "table":
+        new = complete(new, stock_attributes("tableCell", {})) or new  # as it would be built
     forms = canon(old), canon(new)
     if forms[0] == forms[1]:
         return False
@@ -69,6 +72,8 @@ class _Side(msgspec.Struct):
         """The child nodes; `canon` may have put an empty paragraph before them."""
         nodes = [child for child in self.node.content if isinstance(child, Node)]
         forms = [child for child in self.form.content if isinstance(child, Node)]
+        if self.node.type in ("table", "tableRow") and len(nodes) != len(forms):
+            return [_Side(child, canon(child)) for child in nodes]  # a grid with holes: as it is
         return [_Side(*both) for both in zip(nodes, forms[len(forms) - len(nodes) :], strict=True)]
 
 

@@ -84,6 +84,8 @@ _INSTANCE: Final = re.compile(r"(.*)--[a-zA-Z0-9+/=]{8}\Z", re.DOTALL)
 
 CARRIER: Final = "\N{INVISIBLE SEPARATOR}"  # stands before source no stock editor has a node for
 PLACEHOLDER: Final = re.compile(rf"{CARRIER}<!-- opaque:(\S+) (\S*) -->")  # inside a text
+_UNSAFE_NAME: Final = re.compile(r"[^\w.:-]", re.ASCII)  # what could end a comment or a word
+_ESCAPED: Final = re.compile("(?:%[0-9a-f]{2})+")
 _PLACEHOLDER: Final = re.compile(rf"{CARRIER}?<!-- opaque:(\S+) (\S*) -->\Z")
 
 
@@ -123,14 +125,23 @@ def opaque(tag: str, ref: str) -> Node:
 
 
 def placeholder(node: Node) -> str:
-    """The text of an opaque node that cannot be built, because only its name is known."""
-    return f"<!-- opaque:{node.attrs.get('tag', '')} {node.attrs.get('ref', '')} -->"
+    """`<!-- opaque:<type> <id> -->`, whatever characters an editor named the type with."""
+    tag, ref = (_UNSAFE_NAME.sub(_percent, node.attrs.get(key, "")) for key in ("tag", "ref"))
+    return f"<!-- opaque:{tag} {ref} -->"
+
+
+def _percent(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02x}" for byte in match[0].encode())
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return bytes.fromhex(match[0].replace("%", "")).decode(errors="replace")
 
 
 def from_placeholder(text: str) -> Node | None:
     """The opaque node a text stands for, with or without the carrier's U+2063 in front."""
     match = _PLACEHOLDER.match(text)
-    return opaque(match[1], match[2]) if match else None
+    return opaque(*(_ESCAPED.sub(_unescaped, match[at]) for at in (1, 2))) if match else None
 
 
 def plain_value(value: Any) -> Any:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from shared.editor_shape import from_placeholder, mark_name, opaque
+from shared.editor_shape import from_placeholder, mark_name, placeholder
 from shared.limits import MAX_COLSPAN, MAX_ROWSPAN
 from shared.markdown.grid import complete
 from shared.tree import Attrs, Node, Text
@@ -44,8 +44,6 @@ WHITE: Final = "\t\n\v\f\r \u00a0\u1680\u202f\u205f\u3000" + "".join(
     chr(code) for code in range(0x2000, 0x200B)
 )
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
-_UNSAFE_NAME: Final = re.compile(r"[^\w.:-]", re.ASCII)  # what could end a comment or a word
-_ESCAPED: Final = re.compile("(?:%[0-9a-f]{2})+")
 _NEWLINE: Final = re.compile("\r\n?|\n")
 _ALIGNMENTS: Final = frozenset({"left", "center", "right"})
 
@@ -82,7 +80,7 @@ def _code(node: Node) -> str:
 
 
 def _stand_in(node: Node) -> str:
-    return "\n" if node.type == "hardBreak" else CARRIER + placeholder_text(canon(node))
+    return "\n" if node.type == "hardBreak" else CARRIER + placeholder(canon(node))
 
 
 def _attributes(node: Node) -> Attrs:
@@ -262,21 +260,6 @@ def _split(item: Node | Text, mark: str, *, left: bool, right: bool) -> list[Nod
     return [_without(before, mark), Text(text[start:end], item.marks), _without(after, mark)]
 
 
-def placeholder_text(node: Node) -> str:
-    """`<!-- opaque:<type> <id> -->`, whatever characters an editor named the type with."""
-    tag, ref = (_UNSAFE_NAME.sub(_percent, node.attrs.get(key, "")) for key in ("tag", "ref"))
-    return f"<!-- opaque:{tag} {ref} -->"
-
-
-def _percent(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02x}" for byte in match[0].encode())
-
-
 def read_placeholder(text: str) -> Node | None:
     """The opaque node a comment stands for; None for every other comment."""
-    node = None if text.startswith(CARRIER) else from_placeholder(text)
-    return node and opaque(*(_ESCAPED.sub(_unescaped, node.attrs[key]) for key in ("tag", "ref")))
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    return bytes.fromhex(match[0].replace("%", "")).decode(errors="replace")
+    return None if text.startswith(CARRIER) else from_placeholder(text)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import html
 from typing import Final
 
+from shared.editor_shape import placeholder
 from shared.markdown.build_inline import TAG_MARKS
-from shared.markdown.canon import Inline, placeholder_text
+from shared.markdown.canon import Inline
 from shared.markdown.layout import items
 from shared.markdown.spans import Edge, spans
 from shared.tree import Attrs, Node, Text
@@ -47,7 +48,7 @@ def _html(node: Node) -> str:
     if kind == "image":
         return _open("img", node.attrs)
     if kind == "opaque":
-        return placeholder_text(node)
+        return placeholder(node)
     opening = _opening(node)
     tag = opening[1:].partition(" ")[0].rstrip(">")
     return f"{opening}{_children(node)}</{tag}>"

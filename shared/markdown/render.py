@@ -7,9 +7,10 @@ from typing import Final
 
 import msgspec
 
+from shared.editor_shape import placeholder
 from shared.errors import UnsupportedMarkup
 from shared.markdown.build import LIST_BREAK
-from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon, placeholder_text
+from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon
 from shared.markdown.destination import info_string, link_tail
 from shared.markdown.fidelity import unshown
 from shared.markdown.inline_writer import Place
@@ -84,7 +85,7 @@ def block_lines(node: Node, *, top: bool = False) -> list[str]:
         return [image_text(node)]
     if kind == "horizontalRule":
         return ["---"]
-    return [placeholder_text(node)]
+    return [placeholder(node)]
 
 
 def image_text(node: Node) -> str:
