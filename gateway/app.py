@@ -19,10 +19,12 @@ from gateway.cancel import CancelOnDisconnect
 from gateway.counts import GatewayCounts
 from gateway.editor_socket import LinkRouter, editor_socket
 from gateway.metrics import MetricsRest
+from gateway.openapi import openapi_route
 from gateway.origins import OriginGuard
 from gateway.ports import RouterPort
 from gateway.rest import Rest
 from gateway.rest_admin import AdminRest
+from gateway.rest_verbs import VerbsRest
 from gateway.rest_writing import WritingRest
 from gateway.settings import Settings
 from gateway.tool_context import ToolContext
@@ -65,9 +67,11 @@ def create_app(
         routes=[
             *Rest(context, authenticator).routes(),
             *WritingRest(context, authenticator).routes(),
+            *VerbsRest(context, authenticator).routes(),
             *UpkeepRest(context, authenticator).routes(),
             *AdminRest(context, authenticator).routes(),
             *MetricsRest(context, authenticator, counts).routes(),
+            openapi_route(),
             WebSocketRoute("/collab/{ref:path}", editors),
             Mount("/", mcp),
         ],

@@ -19,6 +19,7 @@ import msgspec
 from shared.errors import DocactorError, DocumentNotFound, InvalidArgument, InvalidCursor
 from shared.ids import BlockRef, parse_ref
 from shared.limits import MAX_ARGUMENT_ITEMS, MAX_SAFE_INTEGER
+from shared.protocol import TextEdit
 
 T = TypeVar("T")
 
@@ -201,6 +202,25 @@ def several(value: object, one: Callable[[object], T]) -> tuple[T, ...]:
         except Unfit as error:
             raise Unfit(f"item {number}: {error.text}", error.kind) from error
     return tuple(found)
+
+
+def edit(value: object) -> TextEdit:
+    """One edit of replace_text: an object with `old_text`, `new_text` and perhaps `anchor`."""
+    if not isinstance(value, dict):
+        raise Unfit(f"must be {{old_text, new_text}}, not {shown(value)}.")
+    unknown = sorted(set(value) - {"old_text", "new_text", "anchor"}, key=str)
+    if unknown:
+        raise Unfit(f"no such key {shown(unknown[0])}; an edit has old_text, new_text, anchor.")
+    found = {}
+    for name in ("old_text", "new_text"):
+        if value.get(name) is None:
+            raise Unfit(f"{name} is required.")
+        try:
+            found[name] = text(value[name])
+        except Unfit as error:
+            raise Unfit(f"{name} {error.text}") from error
+    anchor = value.get("anchor")
+    return TextEdit(**found, anchor=None if anchor in (None, "") else block(anchor))
 
 
 def _split(value: object) -> list[Any]:

@@ -245,7 +245,8 @@ class Story:
         say(f"  agents   {self._base}/mcp")
         say(f"  editors  {self._ws}/{self._doc['doc_id']}  (y-websocket)")
         say(f"           subprotocol docactor.{self._owner}")
-        say(f"  REST     {self._base}/api/documents/{self._doc['doc_id']}.md")
+        say(f"  REST     {self._base}/api/documents/{self._doc['doc_id']}")
+        say(f"           described in {self._base}/api/openapi.json")
         say("  an MCP client's configuration:")
         say(json.dumps(client, indent=2))
 

@@ -19,7 +19,15 @@ from gateway.auth import mcp_caller
 from shared.protocol import Caller
 
 READER: Final = frozenset({"list_documents", "read_document", "read_changes"})
-AUTHOR: Final = READER | {"create_document", "patch", "insert", "replace", "delete"}
+AUTHOR: Final = READER | {
+    "create_document",
+    "replace_text",
+    "patch",
+    "insert",
+    "replace",
+    "delete",
+    "move",
+}
 PROFILES: Final = {"reader": READER, "author": AUTHOR}
 
 

@@ -167,7 +167,7 @@ class Rest:
     async def create_token(self, request: Request) -> Response:
         """A token in the name of whoever asks; its text is in this answer and nowhere else."""
         caller = await self._caller(request, "admin")
-        order = _decode(await request.body(), TokenOrder)
+        order = decoded(await request.body(), TokenOrder)
         made: NewToken = await self._context.router.directory(
             "create_token",
             caller.person or caller.principal,
@@ -215,7 +215,7 @@ async def _new_document(request: Request) -> NewDocument:
     body = await request.body()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
-        return _decode(body, NewDocument)
+        return decoded(body, NewDocument)
     if kind not in TEXT_TYPES:
         raise InvalidArgument("Content-Type: send text/markdown or application/json.")
     check_parameters(request, _CREATE_PARAMETERS)
@@ -237,7 +237,16 @@ def markdown_body(body: bytes) -> str:
         raise UnsupportedMarkup(f"body: not UTF-8 at byte {error.start}.") from error
 
 
-def _decode(body: bytes, kind: type[T]) -> T:
+def queried(request: Request, kind: type[T]) -> T:
+    """The query parameters as a Struct; numbers and flags are read from their words."""
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"query: {error}.") from error
+
+
+def decoded(body: bytes, kind: type[T]) -> T:
+    """A JSON body as a Struct."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -22,7 +22,6 @@ from gateway.rest import (
     markdown_body,
 )
 from gateway.tool_context import ToolContext, read_markdown, require
-from gateway.writing_tools import with_notes
 from shared.errors import InvalidArgument
 from shared.limits import MAX_IDEMPOTENCY_KEY
 from shared.protocol import PatchRequest, WriteOptions, WriteResult
@@ -56,10 +55,9 @@ class WritingRest:
         if kind not in TEXT_TYPES:
             raise InvalidArgument("Content-Type: send text/markdown.")
         parsed = await read_markdown(markdown_body(await request.body()), framed=False)
-        result: WriteResult = await self._context.router.call(
-            ref or "", "patch", caller, PatchRequest(parsed.blocks, options=options)
-        )
-        answer = json_response(with_notes(result, parsed))
+        order = PatchRequest(parsed.blocks, options=options, fidelity=parsed.fidelity)
+        result: WriteResult = await self._context.router.call(ref or "", "patch", caller, order)
+        answer = json_response(result)
         answer.headers["Cache-Control"] = "no-store"
         if result.cursor is not None:
             answer.headers.update(cursor_headers(result.cursor))

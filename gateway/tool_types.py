@@ -22,7 +22,7 @@ from shared.limits import (
     MAX_SETTLE_S,
     MAX_WAIT_S,
 )
-from shared.protocol import FeedFormat, Mode, OnConflict, ReadFormat
+from shared.protocol import FeedFormat, Mode, OnConflict, ReadFormat, TextEdit
 
 _MAX_ASKED: Final = 500  # characters of a title, slug or query taken; what is longer is a mistake
 
@@ -89,6 +89,27 @@ OptionalBlocks = Annotated[
     tuple[BlockRef, ...],
     _optional(_blocks, ()),
     _schema("array", "null", items={"type": "string"}),
+]
+Place = Annotated[
+    BlockRef | Literal["start", "end"],
+    _required(arguments.place),
+    _schema("string", about='"start", "end", id or anchor'),
+]
+Edits = Annotated[
+    tuple[TextEdit, ...],
+    _required(lambda value: arguments.several(value, arguments.edit)),
+    _schema(
+        "array",
+        items={
+            "type": "object",
+            "properties": {
+                "old_text": {"type": "string"},
+                "new_text": {"type": "string"},
+                "anchor": {"type": ["string", "null"], "description": "look in this block only"},
+            },
+            "required": ["old_text", "new_text"],
+        },
+    ),
 ]
 After = Annotated[
     BlockRef | Literal["start", "end"],

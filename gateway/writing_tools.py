@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from fastmcp.tools import ToolResult
 from pydantic import Field
 
 from gateway import tool_results
-from gateway.tool_context import ToolContext, notes, read_markdown
+from gateway.tool_context import ToolContext, read_markdown
 from gateway.tool_types import (
     After,
     Block,
@@ -25,7 +24,6 @@ from gateway.tool_types import (
     Section,
     WriteMode,
 )
-from shared.markdown.parse import Parsed
 from shared.protocol import (
     Caller,
     DeleteRequest,
@@ -33,10 +31,9 @@ from shared.protocol import (
     PatchRequest,
     ReplaceRequest,
     WriteOptions,
+    WriteRequest,
     WriteResult,
 )
-
-Request = PatchRequest | InsertRequest | ReplaceRequest | DeleteRequest
 
 
 class WritingTools:
@@ -75,8 +72,8 @@ class WritingTools:
         options = WriteOptions(
             base, mode, on_conflict, dry_run, allow_large_delete, idempotency_key
         )
-        request = PatchRequest(parsed.blocks, anchors, section_id, options)
-        return await self._write(caller, doc_id, "patch", request, parsed)
+        request = PatchRequest(parsed.blocks, anchors, section_id, options, parsed.fidelity)
+        return await self._write(caller, doc_id, "patch", request)
 
     async def insert(
         self,
@@ -100,8 +97,8 @@ class WritingTools:
         caller = self._context.caller("write")
         parsed = await read_markdown(markdown)
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
-        request = InsertRequest(parsed.blocks, after, options)
-        return await self._write(caller, doc_id, "insert", request, parsed)
+        request = InsertRequest(parsed.blocks, after, options, parsed.fidelity)
+        return await self._write(caller, doc_id, "insert", request)
 
     async def replace(
         self,
@@ -126,8 +123,8 @@ class WritingTools:
         caller = self._context.caller("write")
         parsed = await read_markdown(markdown)
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
-        request = ReplaceRequest(start, to, parsed.blocks, options)
-        return await self._write(caller, doc_id, "replace", request, parsed)
+        request = ReplaceRequest(start, to, parsed.blocks, options, parsed.fidelity)
+        return await self._write(caller, doc_id, "replace", request)
 
     async def delete(
         self,
@@ -149,24 +146,17 @@ class WritingTools:
         caller = self._context.caller("write")
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = DeleteRequest(blocks, options)
-        return await self._write(caller, doc_id, "delete", request, None)
+        return await self._write(caller, doc_id, "delete", request)
 
     async def _write(
-        self, caller: Caller, doc_id: str, verb: str, request: Request, parsed: Parsed | None
+        self, caller: Caller, doc_id: str, verb: str, request: WriteRequest
     ) -> ToolResult:
-        result: WriteResult = await self._context.router.call(doc_id, verb, caller, request)
-        if parsed is not None:
-            result = with_notes(result, parsed)
-        return tool_results.written(result, dry_run=request.options.dry_run)
+        return await write(self._context, caller, doc_id, verb, request)
 
 
-def with_notes(result: WriteResult, parsed: Parsed) -> WriteResult:
-    """The result with what parsing could not keep, where it is certain which block that is."""
-    anchors = [block.anchor or "" for block in parsed.blocks]
-    if len(result.blocks) == len(anchors):  # all of them were written
-        anchors = [block.anchor for block in result.blocks]
-    found = tuple(note for note in notes(parsed.fidelity, anchors) if note.block_id)
-    if not found:
-        return result
-    known = () if result.fidelity is msgspec.UNSET else result.fidelity
-    return msgspec.structs.replace(result, fidelity=(*known, *found))
+async def write(
+    context: ToolContext, caller: Caller, doc_id: str, verb: str, request: WriteRequest
+) -> ToolResult:
+    """One verb that writes, and its answer for an agent."""
+    result: WriteResult = await context.router.call(doc_id, verb, caller, request)
+    return tool_results.written(result, dry_run=request.options.dry_run)

@@ -14,8 +14,9 @@ import msgspec
 
 from shared.block_diff import similar
 from shared.block_patch import DEFAULTS
-from shared.errors import FindNotMatched, InvalidArgument, NotUnique, StaleBlock
+from shared.errors import FindNotMatched, InvalidArgument, NotUnique, StaleBlock, TooLarge
 from shared.ids import BlockRef
+from shared.limits import MAX_TEXT_EDITS
 from shared.patch_find import Finder, Found
 from shared.patch_refusals import (
     SNIPPET_CHARS,
@@ -108,6 +109,11 @@ def _one(position: int) -> tuple[int, int]:
 def _check_edits(edits: Sequence[TextEdit]) -> None:
     if not edits:
         raise InvalidArgument("edits: at least one is required.")
+    if len(edits) > MAX_TEXT_EDITS:
+        raise TooLarge(
+            f"edits: {len(edits)} of them, at most {MAX_TEXT_EDITS} in one call.",
+            limit=MAX_TEXT_EDITS,
+        )
     for number, edit in enumerate(edits):
         if not edit.old_text.strip():
             raise InvalidArgument(f"edits[{number}].old_text: it is blank; use insert to add text.")

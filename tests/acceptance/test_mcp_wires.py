@@ -100,7 +100,7 @@ def test_an_error_is_a_result_with_a_code(url: str, wire: str) -> None:
 def test_the_same_tools_are_listed(url: str, wire: str) -> None:
     writer = post(url, wire, "tools/list").json()["result"]["tools"]
     reader = post(url, wire, "tools/list", token="reader-token").json()["result"]["tools"]
-    assert len(writer) == 8
+    assert len(writer) == 10
     assert len(json.dumps(writer, separators=(",", ":")).encode()) / 4 <= 6_000
     assert [tool["name"] for tool in reader] == [
         "list_documents",

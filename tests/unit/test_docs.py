@@ -105,6 +105,28 @@ def test_every_argument_of_a_tool_and_every_key_of_its_answer_is_named(rng: rand
             assert re.search(rf"\b{key}\b", page), (answer.__name__, key)
 
 
+def _signature(section: str, tool: str) -> dict[str, bool]:
+    """The arguments a section shows, and whether each must be given; `…` stands for the rest."""
+    shown = re.search(rf"`{tool}\(([^`]*)\)`", section)
+    assert shown, tool
+    bare = re.sub(r"\[\{[^}]*\}\]", "", shown[1])  # what is inside an argument
+    parts = [part.strip() for part in bare.split(",")]
+    return {part.split(" ")[0].strip("?:"): not re.search("[?=]", part) for part in parts}
+
+
+def test_every_signature_shown_is_the_tools(rng: random.Random) -> None:
+    page = _page("tools")
+    context = ToolContext(FakeRouter(rng.choice), "http://docs", no_auth=True)
+    for entry in _entries(context):
+        schema = _tool(entry).parameters
+        real = {name: name in schema.get("required", ()) for name in schema["properties"]}
+        shown = _signature(_section(page, _tool(entry).name), _tool(entry).name)
+        if shown.pop("…", None) is None:
+            assert shown == real, _tool(entry).name
+        else:
+            assert shown.items() <= real.items(), _tool(entry).name
+
+
 def test_the_mirror_in_a_few_lines_does_what_the_rule_says() -> None:
     code = _page("mirror-rule").split("```python")[1].split("```")[0]
     namespace: dict[str, Any] = {}

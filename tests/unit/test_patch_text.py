@@ -14,10 +14,12 @@ from shared.errors import (
     NotUnique,
     StaleAnchor,
     StaleBlock,
+    TooLarge,
     UnsupportedMarkup,
     UnsupportedMode,
 )
 from shared.ids import BlockRef, text_hash
+from shared.limits import MAX_TEXT_EDITS
 from shared.markdown.parse import parse
 from shared.patch_text import Reader, plan_replace_text
 from shared.patch_types import NewBlock, Plan, Present, apply_to_list
@@ -298,6 +300,8 @@ def test_what_makes_no_sense_is_refused() -> None:
         plan()
     with pytest.raises(InvalidArgument, match=r"edits\[1\]"):
         plan(("The end", "x"), (" \n", "x"))
+    with pytest.raises(TooLarge):
+        plan(*[("The end", "x")] * (MAX_TEXT_EDITS + 1))
     with pytest.raises(UnsupportedMarkup):
         plan(("The end", "a\x00b"))
     with pytest.raises(FindNotMatched):

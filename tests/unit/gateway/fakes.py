@@ -32,6 +32,7 @@ from shared.protocol import (
     CommitTotals,
     DeleteRequest,
     InsertRequest,
+    MoveRequest,
     PatchRequest,
     ReadChangesRequest,
     ReadChangesResult,
@@ -39,6 +40,7 @@ from shared.protocol import (
     ReadDocumentResult,
     Remaining,
     ReplaceRequest,
+    ReplaceTextRequest,
     WriteResult,
     WrittenBlock,
 )
@@ -185,6 +187,25 @@ class FakeDocument:
             del self.texts[block_id]
             self.record(block_id, "removed", caller.principal)
         return self._written(caller, [], deleted=len(gone), removed=tuple(gone))
+
+    def move(self, caller: Caller, request: MoveRequest) -> WriteResult:
+        block_id = request.block.block_id
+        self.order.remove(block_id)
+        at = len(self.order) if request.after == "end" else 0
+        if not isinstance(request.after, str):
+            at = self.order.index(request.after.block_id) + 1
+        self.order.insert(at, block_id)
+        self.record(block_id, "moved", caller.principal)
+        return self._written(caller, [block_id], moved=1)
+
+    def replace_text(self, caller: Caller, request: ReplaceTextRequest) -> WriteResult:
+        written = []
+        for edit in request.edits:
+            block_id = next(i for i, text in self.texts.items() if edit.old_text in text)
+            self.texts[block_id] = self.texts[block_id].replace(edit.old_text, edit.new_text)
+            self.record(block_id, "changed", caller.principal)
+            written.append(block_id)
+        return self._written(caller, written, replaced=len(written))
 
     def _written(
         self,

@@ -16,6 +16,7 @@ from gateway.arguments import Unfit
 from shared.errors import DocumentNotFound, InvalidArgument, InvalidCursor
 from shared.ids import BlockRef
 from shared.limits import MAX_SAFE_INTEGER
+from shared.protocol import TextEdit
 
 REF = BlockRef("k3x9d2ab", "1f09c3")
 BARE = BlockRef("k3x9d2ab")
@@ -35,6 +36,10 @@ def _mode(value: object) -> str:
 
 def _blocks(value: object) -> tuple[BlockRef, ...]:
     return arguments.several(value, arguments.block)
+
+
+def _edits(value: object) -> tuple[TextEdit, ...]:
+    return arguments.several(value, arguments.edit)
 
 
 def _title(value: object) -> str:
@@ -87,6 +92,14 @@ TAKEN: list[tuple[Callable[[Any], object], object, object]] = [
     (_blocks, {"anchor": "k3x9d2ab-1f09c3"}, (REF,)),
     (_blocks, [], ()),
     (_blocks, "[]", ()),
+    (_edits, [{"old_text": "a", "new_text": ""}], (TextEdit("a", ""),)),
+    (_edits, {"old_text": "a", "new_text": "b", "anchor": None}, (TextEdit("a", "b"),)),
+    (_edits, '{"old_text": "a b", "new_text": "c"}', (TextEdit("a b", "c"),)),
+    (
+        _edits,
+        '[{"old_text": " a\\n", "new_text": "b", "anchor": "k3x9d2ab-1f09c3"}]',
+        (TextEdit(" a\n", "b", REF),),
+    ),
 ]
 
 
@@ -108,6 +121,8 @@ REFUSED: list[tuple[Callable[[Any], object], tuple[object, ...]]] = [
     (arguments.document, ("", "  ", 5, [], {})),
     (arguments.block, ("", "k3x9d2a", "K3X9D2AB", "k3x9d2ab-1f09c", 5, None, {})),
     (arguments.place, ("", "middle", 5, [])),
+    (_edits, (5, True, "a", [{}], ["a"], [{"old_text": "a"}], [{"old_text": 5, "new_text": ""}])),
+    (_edits, ([{"old_text": "a", "new_text": "b", "anchor": "x"}], [{"old": "a", "new": "b"}])),
     (_blocks, (5, True, ["nope"], "nope", '{"a": 1}', ["k3x9d2ab"] * 20_001)),
 ]
 
@@ -155,7 +170,7 @@ JSON = st.recursive(
     "read",
     [
         *(_limit, _wait, _mode, _blocks, _title, arguments.flag, arguments.cursor),
-        *(arguments.text, arguments.document, arguments.block, arguments.place),
+        *(arguments.text, arguments.document, arguments.block, arguments.place, _edits),
     ],
 )
 @given(value=JSON)

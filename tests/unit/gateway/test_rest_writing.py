@@ -25,7 +25,7 @@ async def plan(http: httpx.AsyncClient) -> str:
 
 def sent(router: FakeRouter) -> PatchRequest:
     verb, caller, request = router.requests[-1]
-    assert (verb, caller) == ("patch", OWNER)
+    assert (verb, caller.principal) == ("patch", OWNER.principal)
     assert isinstance(request, PatchRequest)
     return request
 

@@ -84,6 +84,13 @@ BAD = [
     ("replace", {"markdown": "a"}, "from"),
     ("delete", {"blocks": []}, "blocks"),
     ("delete", {"blocks": '["nope"]'}, "blocks"),
+    ("move", {"block": "k3x9d2ab"}, "after"),
+    ("move", {"after": "end"}, "block"),
+    ("move", {"block": "k3x9d2ab", "section_id": "k3x9d2ab", "after": "end"}, "block"),
+    ("replace_text", {}, "edits"),
+    ("replace_text", {"edits": "recieve"}, "edits"),
+    ("replace_text", {"edits": [{"old_text": "a"}]}, "edits"),
+    ("replace_text", {"old_text": "a"}, "old_text"),
     ("read_document", {"max_chars": True}, "max_chars"),
     ("read_document", {"max_chars": 0}, "max_chars"),
     ("read_document", {"max_chars": 10**12}, "max_chars"),
@@ -153,6 +160,11 @@ async def test_null_is_absent_for_every_optional_argument(
             given["from"] = router.document(doc).order[0]
         if tool.name == "delete":
             given["blocks"] = router.document(doc).order[0]
+        if tool.name == "replace_text":
+            text = next(iter(router.document(doc).texts.values()))
+            given["edits"] = {"old_text": text, "new_text": "x", "anchor": None}
+        if tool.name == "move":
+            given |= {"block": router.document(doc).order[0], "after": "end"}
         if "doc_id" in schema["properties"]:
             given["doc_id"] = doc
         failed, text, _ = await call(mcp, tool.name, **given)

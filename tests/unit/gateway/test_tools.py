@@ -214,6 +214,26 @@ async def test_arguments_of_writes_reach_the_document(
     assert [block["text"] for block in answer["blocks"]] == ["new", "better"]
 
 
+async def test_quotes_and_moves_reach_the_document(
+    mcp: McpClient, router: FakeRouter, doc: str
+) -> None:
+    first, second = router.document(doc).anchors()
+    edits = [{"old_text": "fir", "new_text": "thir", "anchor": first}]
+    text, answer = await call(mcp, "replace_text", doc_id=doc, edits=edits, section_id=second)
+    assert (answer["replaced"], answer["remaining"]["writes"]) == (1, 99)
+    assert "remaining: 99 writes" in text
+    _, moved = await call(mcp, "move", doc_id=doc, block=second, after="start", dry_run=True)
+    assert moved["moved"] == 1
+    quoted, move = (request for _, _, request in router.requests)
+    assert quoted.edits[0].anchor.hash == first[9:]
+    assert quoted.section_id.block_id == second[:8]
+    assert (move.block.block_id, move.section, move.after) == (second[:8], False, "start")
+    assert move.options.dry_run
+    await call(mcp, "move", doc_id=doc, section_id=first[:8], after=second)
+    move = router.requests[-1][2]
+    assert (move.block.block_id, move.section, move.after.hash) == (first[:8], True, second[9:])
+
+
 async def test_a_long_list_of_anchors_is_cut_in_the_text_only(
     mcp: McpClient, router: FakeRouter
 ) -> None:
