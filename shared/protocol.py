@@ -235,12 +235,7 @@ class ReplaceTextRequest(msgspec.Struct, frozen=True):
 
 
 WriteRequest = (
-    PatchRequest
-    | InsertRequest
-    | ReplaceRequest
-    | DeleteRequest
-    | MoveRequest
-    | ReplaceTextRequest
+    PatchRequest | InsertRequest | ReplaceRequest | DeleteRequest | MoveRequest | ReplaceTextRequest
 )
 
 
