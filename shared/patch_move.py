@@ -38,6 +38,7 @@ def plan_move(
     Args:
         present: The whole document, in order.
         block: Counts as seen when its hash is given, else when one of the caller's views shows it.
+            A section need not have been seen: an outline names it, and nothing of it is lost.
         after: Its hash, when given, is checked; it need not have been seen.
         seen: From `Views.choose`.
         section: `block` is a heading.
@@ -49,14 +50,15 @@ def plan_move(
         UnsupportedMode, Busy: As their names say.
         StaleAnchor: `block` or `after` is no block, or with `section` no heading.
         StaleBlock: The block is not as the caller knows it, or `after` not at its hash.
-        BaseRequired: `block` is named by its bare id and was not seen.
+        BaseRequired: `block` is named by its bare id, was not seen and is no section.
         InvalidArgument: `after` is part of what would be moved.
     """
     check_mode(options)
     reject = rejects(options, [block])
     field = "section_id" if section else "block"
     start = (resolve if reject else locate)(present, block, field)
-    check_known(present[start], block, seen, reject=reject)
+    if not section or block.block_id in seen.known:
+        check_known(present[start], block, seen, reject=reject)
     end = start + 1
     if section:
         under = section_range(present, BlockRef(block.block_id))[1]

@@ -226,7 +226,7 @@ def test_the_typescript_client_takes_every_success_and_every_error(
     url: str, router: FakeRouter
 ) -> None:
     agent = Agent(url)
-    assert len(agent.tools) == 8
+    assert len(agent.tools) == 10
     made = agent.call("create_document", markdown="one\n\ntwo")["result"]
     doc_id = made["structuredContent"]["doc_id"]
     first = made["structuredContent"]["blocks"][0]["anchor"]
@@ -238,6 +238,8 @@ def test_the_typescript_client_takes_every_success_and_every_error(
         ("read_changes", {"doc_id": doc_id, "cursor": made["structuredContent"]["cursor"]}),
         ("insert", {"doc_id": doc_id, "markdown": "three"}),
         ("replace", {"doc_id": doc_id, "from": first, "markdown": "better"}),
+        ("replace_text", {"doc_id": doc_id, "edits": [{"old_text": "two", "new_text": "2"}]}),
+        ("move", {"doc_id": doc_id, "block": first, "after": "end"}),
         ("delete", {"doc_id": doc_id, "blocks": [first]}),
         ("patch", {"doc_id": doc_id, "markdown": "all new"}),
     ]

@@ -139,6 +139,13 @@ def test_what_is_not_known_by_its_author_is_not_moved() -> None:
     assert ops(move(at("b"), "end")) == ["move b"]
 
 
+def test_a_section_may_be_moved_by_what_an_outline_says_of_it() -> None:
+    assert order(move(bare("c"), "start", section=True)) == "cdetabfg"
+    older = saw([(i, "## Older" if i == block_id("c") else text) for i, text in NOW])
+    with pytest.raises(StaleBlock):
+        move(bare("c"), "start", section=True, seen=older, on_conflict="reject")
+
+
 def test_a_changed_block_goes_as_it_is_unless_that_is_refused() -> None:
     stale = BlockRef(block_id("b"), "000000")
     with pytest.raises(StaleBlock) as refused:
