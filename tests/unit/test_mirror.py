@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import settings
@@ -66,7 +65,22 @@ NEW = [
     "| a | b |\n| --- | --- |\n| 1 | 2 |",
 ]
 WHOLE = ReadDocumentRequest(format="blocks", max_chars=1_000_000)
-randoms = st.randoms(use_true_random=False)
+
+
+class Seeded(random.Random):
+    """Randomness of one step. Its draws are not Hypothesis's: client ids of Yjs differ from run to
+    run, and with them what there is to draw from, which Hypothesis takes for a flaky test.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.first = seed
+        super().__init__(seed)
+
+    def __repr__(self) -> str:
+        return f"Seeded({self.first})"
+
+
+randoms = st.builds(Seeded, st.integers(0, 2**32 - 1))
 
 
 class MirrorMachine(RuleBasedStateMachine):
@@ -148,7 +162,7 @@ class MirrorMachine(RuleBasedStateMachine):
     @rule(rng=randoms)
     def insert(self, rng: random.Random) -> None:
         ids = self.run(self.document.read_document(AGENT, WHOLE)).blocks
-        ref = parse_ref(one_of(ids, rng).anchor) if ids else None
+        ref = parse_ref(rng.choice(ids).anchor) if ids else None
         request = InsertRequest(parse(rng.choice(NEW)).blocks, ref or "end")
         result: WriteResult = self.run(self.document.insert(AGENT, request))
         assert result.inserted == 1
@@ -158,7 +172,7 @@ class MirrorMachine(RuleBasedStateMachine):
         ids = self.run(self.document.read_document(AGENT, WHOLE)).blocks
         if not ids:
             return
-        ref = parse_ref(one_of(ids, rng).anchor)
+        ref = parse_ref(rng.choice(ids).anchor)
         assert ref is not None
         if rng.random() < 0.5:
             self.run(self.document.delete(AGENT, DeleteRequest((ref,))))
@@ -171,11 +185,11 @@ class MirrorMachine(RuleBasedStateMachine):
         blocks = self.run(self.document.read_document(AGENT, WHOLE)).blocks
         if not blocks:
             return
-        chosen, place = one_of(blocks, rng), one_of(blocks, rng)
+        chosen, place = rng.choice(blocks), rng.choice(blocks)
         ref, after = parse_ref(chosen.anchor), parse_ref(place.anchor)
         assert ref is not None
         assert after is not None
-        section = heading_level(chosen.text) > 0 and rng.random() < 0.7
+        section = rng.random() < 0.7 and heading_level(chosen.text) > 0
         places: list[Place] = [after, after, "start", "end"]
         where = rng.choice(places)
         try:
@@ -191,8 +205,8 @@ class MirrorMachine(RuleBasedStateMachine):
         blocks = self.run(self.document.read_document(AGENT, WHOLE)).blocks
         if not blocks:
             return
-        text = one_of(blocks, rng).text
-        start = int(rng.random() * len(text))
+        text = rng.choice(blocks).text
+        start = rng.randrange(len(text))
         edit = TextEdit(text[start : start + rng.randrange(1, 30)], rng.choice(["x", "", "a *b*"]))
         try:
             self.run(self.document.replace_text(AGENT, ReplaceTextRequest((edit,))))
@@ -268,22 +282,17 @@ class MirrorMachine(RuleBasedStateMachine):
         self.runner.close()
 
 
-def one_of(items: Sequence[Any], rng: random.Random) -> Any:
-    """As `choice`, for items whose number may differ when Hypothesis runs the same steps again."""
-    return items[int(rng.random() * len(items))]
-
-
 def edit_texts(texts: list[str], rng: random.Random) -> None:
     """What an agent does to a document it has read."""
     for _ in range(rng.randrange(1, 4)):
-        at = int(rng.random() * (len(texts) + 1))
+        at = rng.randrange(len(texts) + 1)
         act = rng.randrange(4)
         if act == 0 or at == len(texts):
             texts.insert(at, rng.choice(NEW))
         elif act == 1 and len(texts) > 2:
             del texts[at]
         elif act == 2 and len(texts) > 1:
-            texts.insert(int(rng.random() * len(texts)), texts.pop(at))
+            texts.insert(rng.randrange(len(texts)), texts.pop(at))
         elif texts[at][:1].isalpha():
             texts[at] = texts[at] + " added"
 
