@@ -405,7 +405,12 @@ class Activations:
         self._nodes.gone(holder)
 
     def _lost(self, held: Held) -> None:
-        """Its assignment stays: the next opening kills what may be left of it."""
+        """Its assignment stays: the next opening kills what may be left of it.
+
+        A heartbeat and an opening may both find it gone; the second one does nothing.
+        """
+        if self._held.get(held.route.key.doc_id) is not held:
+            return
         del self._held[held.route.key.doc_id]
         self._reuses.pop(held.holder.actor, None)
         self._nodes.gone(held.holder)

@@ -15,7 +15,7 @@ from shared.errors import (
     ShuttingDown,
     StorageUnavailable,
 )
-from shared.protocol import Activation, Caller, Route, RouteKey
+from shared.protocol import Activation, Caller, Route, RouteKey, Whoami
 from shared.tree import Block, Node, Text
 from tests.unit.cluster_double import FakeSlots, World, until
 
@@ -118,6 +118,24 @@ async def test_dead_actor_is_replaced_when_a_gateway_reports_it() -> None:
         assert two.actor != one.actor
         assert two.key.epoch > one.key.epoch
         assert world.slots.holding(made.doc_id).key == two.key
+
+
+async def test_heartbeat_and_opening_may_both_find_the_actor_dead() -> None:
+    world = World()
+    async with world.directory(beat_s=60.0) as directory:
+        made = await directory.create_document(ANN, "One")
+        one = await directory.locate(made.doc_id)
+        (held,) = directory._activations.held
+        world.slots.die(world.slots.holding(made.doc_id))
+        asked = world.slots.whoami
+
+        async def heartbeat_first(actor: str) -> Whoami:
+            directory._activations._lost(held)
+            return await asked(actor)
+
+        world.slots.whoami = heartbeat_first  # type: ignore[method-assign]
+        two = await directory.locate(made.doc_id, one.key)
+        assert two.actor != one.actor
 
 
 async def test_stopped_actor_is_killed_after_the_epoch_was_announced() -> None:
