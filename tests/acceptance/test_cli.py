@@ -80,7 +80,7 @@ def test_commands_find_the_server_through_its_folder(data: Path, tmp_path: Path)
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("scope, tools", [("read", 3), ("write", 8)])
+@pytest.mark.parametrize("scope, tools", [("read", 3), ("write", 10)])
 async def test_a_token_lets_an_agent_in(server: Server, data: Path, scope: str, tools: int) -> None:
     made = docactor("token", "create", "--agent", "Bob", "--scope", scope, "--data", str(data))
     assert made.returncode == 0
