@@ -60,11 +60,9 @@ def apply(live: LiveDocument, draft: Draft, plan: Plan, now: int) -> Written:
     author = Author(principal, draft.caller.name, "agent" if draft.caller.agent else "editor")
     effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
     cursor, behind = cursor_after_write(base, oldest, before, live.log.head)
-    told = [
-        _told(live, block_id, executor.sent.get(block_id))
-        for block_id in dict.fromkeys(executor.written)
-        if block_id in live.index
-    ]
+    # In document order, as the mirror rule reads it: each block behind one that is there already.
+    place = {i: at for i in executor.written if (at := live.index.position(i)) is not None}
+    told = [_told(live, i, executor.sent.get(i)) for i in sorted(place, key=place.__getitem__)]
     shown = [_shown(live, block, plan, executor.sent, was) for block in told]
     removed = [op.block_id for op in plan.ops if isinstance(op, Delete)]
     _note(live, draft, cursor, now, [one for one in shown if one is not None], removed)

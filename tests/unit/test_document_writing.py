@@ -212,6 +212,20 @@ async def test_the_cursor_of_a_write_skips_nobodys_change() -> None:
     assert {block.by for block in told.blocks} == {("Ann",), ("Scribe",)}
 
 
+async def test_a_block_rewritten_behind_a_new_one_is_known_to_its_author_afterwards() -> None:
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    sent = TEXT.replace("Second words.", "A new block.\n\nSecond words, reworded.")
+    first = await bench.patch(sent, base=read.cursor)
+    order = [block_id(a) for a in anchors(await bench.read(OTHER))]
+    written = [block_id(block.anchor) for block in first.blocks]
+    assert written == order[2:4]  # as the document has them
+    again = sent.replace("reworded", "reworded twice")
+    second = await bench.patch(again, base=first.cursor)
+    assert (second.replaced, second.inserted, second.kept) == (1, 0, ())
+    assert await bench.markdown() == again
+
+
 async def test_a_base_whose_view_is_gone_is_the_document_of_that_moment() -> None:
     bench = await Bench.of(TEXT)
     read = await bench.read()
