@@ -16,20 +16,8 @@ from actors.json_log import log_to_file
 from actors.processes import start_time
 from actors.served_document import DocumentLinks, open_document
 from actors.slots import Identity, Slot
-from shared.checkup import BackUpRequest, CheckRequest
+from shared.calls import Verb, decode_call, encode_answer
 from shared.limits import SLOT_MEMORY_BYTES
-from shared.protocol import (
-    Caller,
-    DeleteRequest,
-    InsertRequest,
-    MoveRequest,
-    PatchRequest,
-    ReadChangesRequest,
-    ReadDocumentRequest,
-    ReplaceRequest,
-    ReplaceTextRequest,
-    RouteKey,
-)
 
 
 class DocumentActor(Slot):
@@ -40,37 +28,9 @@ class DocumentActor(Slot):
         super().__init__(_identity(), open_document, DocumentLinks, os._exit)
         self._watching = asyncio.get_running_loop().create_task(self.watch())
 
-    async def read_document(
-        self, key: RouteKey, caller: Caller, request: ReadDocumentRequest
-    ) -> Any:
-        return await self.call("read_document", key, caller, request)
-
-    async def read_changes(self, key: RouteKey, caller: Caller, request: ReadChangesRequest) -> Any:
-        return await self.call("read_changes", key, caller, request)
-
-    async def patch(self, key: RouteKey, caller: Caller, request: PatchRequest) -> Any:
-        return await self.call("patch", key, caller, request)
-
-    async def insert(self, key: RouteKey, caller: Caller, request: InsertRequest) -> Any:
-        return await self.call("insert", key, caller, request)
-
-    async def replace(self, key: RouteKey, caller: Caller, request: ReplaceRequest) -> Any:
-        return await self.call("replace", key, caller, request)
-
-    async def delete(self, key: RouteKey, caller: Caller, request: DeleteRequest) -> Any:
-        return await self.call("delete", key, caller, request)
-
-    async def move(self, key: RouteKey, caller: Caller, request: MoveRequest) -> Any:
-        return await self.call("move", key, caller, request)
-
-    async def replace_text(self, key: RouteKey, caller: Caller, request: ReplaceTextRequest) -> Any:
-        return await self.call("replace_text", key, caller, request)
-
-    async def back_up(self, key: RouteKey, caller: Caller, request: BackUpRequest) -> Any:
-        return await self.call("back_up", key, caller, request)
-
-    async def check(self, key: RouteKey, caller: Caller, request: CheckRequest) -> Any:
-        return await self.call("check", key, caller, request)
+    async def serve(self, verb: Verb, call: bytes) -> bytes:
+        """A call as `shared.calls` writes it; a domain error is an answer too."""
+        return encode_answer(await self.call(verb, *decode_call(verb, call)))
 
 
 RemoteDocumentActor: Final = ray.remote(DocumentActor)

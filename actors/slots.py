@@ -15,7 +15,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol
 
 import anyio
 import msgspec
@@ -25,6 +25,7 @@ from actors.life import LIFE, SERVING, Event, State, after
 from actors.ports import Beat
 from actors.processes import kill_for_certain
 from actors.stored import StaleEpochError
+from shared.calls import READS, Verb
 from shared.errors import (
     DocactorError,
     InternalError,
@@ -57,20 +58,6 @@ log = logging.getLogger(__name__)
 LOCKED_POLL_S: Final = 0.05  # how often a file that its former holder still locks is tried again
 
 Kind = Literal["read", "write"]
-Verb = Literal[
-    "read_document",
-    "read_changes",
-    "patch",
-    "insert",
-    "replace",
-    "delete",
-    "move",
-    "replace_text",
-    "back_up",
-    "check",
-]
-VERBS: Final[frozenset[str]] = frozenset(get_args(Verb))
-READS: Final = frozenset({"read_document", "read_changes", "back_up", "check"})
 
 
 class DocumentPort(Protocol):

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from bench.processes import cpu_seconds
+from bench.processes import cpu_seconds, wait_until_quiet
 from bench.servers import NPM, Server
 
 BETWEEN_PHASES_S: Final = 240.0
@@ -58,6 +58,7 @@ def run(work: Work, server: Server) -> Measured:
     documents = [server.create("") for _ in range(work.documents)]
     with _generators(work, server, documents) as generators:
         _collect(generators, "ready")
+        wait_until_quiet(server.process)
         before = cpu_seconds(server.process)
         _go_on(generators)
         done = _collect(generators, "done")

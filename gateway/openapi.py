@@ -18,10 +18,11 @@ from starlette.routing import Route
 
 from gateway.problems import MEDIA_TYPE, STATUS_BY_CODE
 from gateway.rest import NewDocument, TokenOrder, json_response
-from gateway.rest_orders import BODIES, ChangesQuery, ReadQuery, Verb
+from gateway.rest_orders import BODIES, ChangesQuery, ReadQuery
 from gateway.tool_context import DeletedSummary
 from gateway.upkeep import Step
 from gateway.upkeep_rest import NDJSON, BackupOrder
+from shared.calls import WriteVerb
 from shared.directory_protocol import DirectoryStatus, NewToken, NodeStatus
 from shared.limits import DEFAULT_LIST
 from shared.protocol import (
@@ -118,7 +119,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 _ONE: Final = "/api/documents/{doc}"
-_SUMMARIES: Final[dict[Verb, str]] = {
+_SUMMARIES: Final[dict[WriteVerb, str]] = {
     "patch": "Make the document, or a section of it, read as sent",
     "insert": "Add blocks at one place",
     "replace": "Replace a block or a range of blocks",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from shared.calls import Verb
 from shared.protocol import Caller
 
 
@@ -34,7 +35,7 @@ class LinkPort(Protocol):
 class RouterPort(Protocol):
     """The road to documents and the Directory. Every method raises `DocactorError` alone."""
 
-    async def call(self, ref: str, verb: str, caller: Caller, request: Any) -> Any:
+    async def call(self, ref: str, verb: Verb, caller: Caller, request: Any) -> Any:
         """Run `verb` on the document `ref` (id or slug) and return its result Struct."""
         ...
 

@@ -6,11 +6,12 @@ They are read strictly: a wrong type or an unknown name is refused. The descript
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from shared.calls import WriteVerb
 from shared.limits import (
     DEFAULT_READ_CHARS,
     DEFAULT_SETTLE_S,
@@ -115,8 +116,7 @@ class ReplaceTextBody(WriteBody, frozen=True, kw_only=True):
     section_id: Ref | None = None
 
 
-Verb = Literal["patch", "insert", "replace", "delete", "move", "replace_text"]
-BODIES: dict[Verb, type[WriteBody]] = {
+BODIES: dict[WriteVerb, type[WriteBody]] = {
     "patch": PatchBody,
     "insert": InsertBody,
     "replace": ReplaceBody,

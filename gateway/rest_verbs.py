@@ -30,11 +30,11 @@ from gateway.rest_orders import (
     ReadQuery,
     ReplaceBody,
     ReplaceTextBody,
-    Verb,
     WriteBody,
 )
 from gateway.tool_context import ToolContext, read_markdown, require
 from gateway.waiting import ChangesWait
+from shared.calls import WriteVerb
 from shared.ids import BlockRef
 from shared.protocol import (
     Caller,
@@ -107,7 +107,7 @@ class VerbsRest:
         answer.headers["Cache-Control"] = "no-store"
         return answer
 
-    def _writing(self, verb: Verb) -> Handler:
+    def _writing(self, verb: WriteVerb) -> Handler:
         async def write(request: Request) -> Response:
             caller, ref = await self._caller(request, "write"), _document(request)
             order = await write_request(decoded(await request.body(), BODIES[verb]))

@@ -23,6 +23,7 @@ from gateway.counts import GatewayCounts
 from gateway.link import DocumentLink
 from gateway.places import Place, Places
 from shared import close_codes
+from shared.calls import Verb, decode_answer, encode_call
 from shared.directory_protocol import DIRECTORY_NAME
 from shared.errors import (
     DocactorError,
@@ -93,8 +94,13 @@ class Road(Protocol):
 
     node_id: str
 
-    async def call(self, actor: str, method: str, *args: Any) -> Any:
-        """Raises LostCallError, UnreachableError; a domain error is a value."""
+    async def document(
+        self, actor: str, verb: Verb, key: RouteKey, caller: Caller, request: Any
+    ) -> Any:
+        """Its answer; a domain error is a value. Raises LostCallError, UnreachableError."""
+
+    async def directory(self, method: str, *args: Any) -> Any:
+        """Likewise."""
 
 
 class RayRoad:
@@ -106,7 +112,16 @@ class RayRoad:
         self._namespace: str = context.namespace
         self._handles: dict[str, Any] = {}
 
-    async def call(self, actor: str, method: str, *args: Any) -> Any:
+    async def document(
+        self, actor: str, verb: Verb, key: RouteKey, caller: Caller, request: Any
+    ) -> Any:
+        sent = encode_call(key, caller, request)
+        return decode_answer(verb, await self._call(actor, "serve", verb, sent))
+
+    async def directory(self, method: str, *args: Any) -> Any:
+        return await self._call(DIRECTORY_NAME, "call", method, *args)
+
+    async def _call(self, actor: str, method: str, *args: Any) -> Any:
         handle = await self._handle(actor)
         try:
             ref = getattr(handle, method).remote(*args)
@@ -154,7 +169,7 @@ class Router:
 
     # --- documents -------------------------------------------------------------------------------
 
-    async def call(self, ref: str, verb: str, caller: Caller, request: Any) -> Any:
+    async def call(self, ref: str, verb: Verb, caller: Caller, request: Any) -> Any:
         """Runs `verb` on a document and returns its result.
 
         Args:
@@ -223,7 +238,7 @@ class Router:
         deadline, pause = anyio.current_time() + DIRECTORY_RETRY_S, RETRY_S
         while True:
             try:
-                answer = await self._road.call(DIRECTORY_NAME, "call", method, *args)
+                answer = await self._road.directory(method, *args)
             except UnreachableError as error:
                 cause: Exception = error
             except LostCallError as error:
@@ -261,10 +276,10 @@ class Router:
             place = self._places.add(ref, route)
         return place
 
-    async def _ask(self, place: Place, verb: str, caller: Caller, request: Any) -> Any:
+    async def _ask(self, place: Place, verb: Verb, caller: Caller, request: Any) -> Any:
         """The actor's answer, or LostCallError as soon as it will not come."""
         asked = self._spawn_call(
-            self._road.call(place.route.actor, verb, place.key, caller, request)
+            self._road.document(place.route.actor, verb, place.key, caller, request)
         )
         lost = asyncio.ensure_future(place.lost.wait())
         try:

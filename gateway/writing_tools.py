@@ -24,6 +24,7 @@ from gateway.tool_types import (
     Section,
     WriteMode,
 )
+from shared.calls import WriteVerb
 from shared.protocol import (
     Caller,
     DeleteRequest,
@@ -149,13 +150,13 @@ class WritingTools:
         return await self._write(caller, doc_id, "delete", request)
 
     async def _write(
-        self, caller: Caller, doc_id: str, verb: str, request: WriteRequest
+        self, caller: Caller, doc_id: str, verb: WriteVerb, request: WriteRequest
     ) -> ToolResult:
         return await write(self._context, caller, doc_id, verb, request)
 
 
 async def write(
-    context: ToolContext, caller: Caller, doc_id: str, verb: str, request: WriteRequest
+    context: ToolContext, caller: Caller, doc_id: str, verb: WriteVerb, request: WriteRequest
 ) -> ToolResult:
     """One verb that writes, and its answer for an agent."""
     result: WriteResult = await context.router.call(doc_id, verb, caller, request)

@@ -26,10 +26,12 @@ from actors.ray_slots import start_actor
 from gateway.cluster import Cluster
 from gateway.ray_environment import NAMESPACE
 from gateway.router import Router
+from shared.calls import Verb
 from shared.directory_protocol import DirectorySettings
 from shared.errors import DocumentNotFound, Moved, StorageUnavailable, WireError
 from shared.markdown.parse import parse
 from shared.protocol import Activated, Activation, InsertRequest, Route, RouteKey, WriteOptions
+from tests.integration.direct_calls import ask
 from tests.integration.test_actor_life import ANN, append, create, locate, pid_of, read
 from tests.ray_first import DATA
 
@@ -41,9 +43,10 @@ ANSWER_S = 60.0
 class DiesAfterWriting(DocumentActor):
     """Is killed between its commit and its answer."""
 
-    async def insert(self, key: RouteKey, caller: Any, request: InsertRequest) -> Any:
-        await super().insert(key, caller, request)
+    async def serve(self, verb: Verb, call: bytes) -> bytes:
+        answer = await super().serve(verb, call)
         os.kill(os.getpid(), signal.SIGKILL)
+        return answer
 
 
 def new_slot(kind: Any = RemoteDocumentActor, namespace: str = NAMESPACE) -> Any:
@@ -114,7 +117,7 @@ async def test_an_actor_that_dies_between_commit_and_answer_has_written_once(
     assert isinstance(await dying.activate.remote(order), Activated)
     request = write("Once.", key)
     with pytest.raises(ray.exceptions.RayActorError):
-        await dying.insert.remote(order.key, ANN, request)
+        await ask(dying, "insert", order.key, ANN, request)
     if key is not None:
         again = await router.call(made.doc_id, "insert", ANN, request)
         assert again.inserted == 1
@@ -136,9 +139,9 @@ async def test_of_two_activations_at_once_one_gets_the_file(router: Router) -> N
     lost = [answer for answer in answers if isinstance(answer, WireError)]
     assert len(won) == 1
     assert [answer.code for answer in lost] == [StorageUnavailable.code]
-    written = await slots[won[0]].insert.remote(order.key, ANN, write("Kept.", None))
+    written = await ask(slots[won[0]], "insert", order.key, ANN, write("Kept.", None))
     assert written.inserted == 1
-    refused = await slots[1 - won[0]].insert.remote(order.key, ANN, write("Lost.", None))
+    refused = await ask(slots[1 - won[0]], "insert", order.key, ANN, write("Lost.", None))
     assert refused.code == Moved.code
     for slot in slots:
         ray.kill(slot)
@@ -157,10 +160,10 @@ async def test_a_rival_with_a_higher_epoch_fences_the_holder_and_then_has_the_fi
     rival = new_slot()
     activating = rival.activate.remote(order)
     holder: Any = ray.get_actor(route.actor, namespace=NAMESPACE)
-    refused = await holder.insert.remote(route.key, ANN, write("Never.", None))
+    refused = await ask(holder, "insert", route.key, ANN, write("Never.", None))
     assert refused.code == Moved.code
     assert isinstance(await answer_within(activating, ANSWER_S), Activated)
-    written = await rival.insert.remote(order.key, ANN, write("Rival's.", None))
+    written = await ask(rival, "insert", order.key, ANN, write("Rival's.", None))
     assert written.inserted == 1
     assert holders(made.doc_id) == [(await rival.whoami.remote()).pid]
     ray.kill(rival)

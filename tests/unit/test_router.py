@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from gateway.router import LostCallError, Router, UnreachableError
-from shared.directory_protocol import DIRECTORY_NAME, Created
+from shared.calls import Verb
+from shared.directory_protocol import Created
 from shared.errors import (
     DocactorError,
     DocumentNotFound,
@@ -53,14 +54,15 @@ class FakeRoad:
         self.directory_faults: list[Exception] = []
         self.created: list[tuple[Any, ...]] = []
 
-    async def call(self, actor: str, method: str, *args: Any) -> Any:
-        if actor == DIRECTORY_NAME:
-            return await self._directory(*args)
+    async def document(
+        self, actor: str, verb: Verb, key: RouteKey, _caller: Caller, _request: Any
+    ) -> Any:
+        assert actor == f"actor-{key.epoch}"
         behave = self.actors.get(actor)
-        answer = behave() if behave is not None else f"{method} by {actor}"
+        answer = behave() if behave is not None else f"{verb} by {actor}"
         return await answer if asyncio.iscoroutine(answer) else answer
 
-    async def _directory(self, method: str, *args: Any) -> Any:
+    async def directory(self, method: str, *args: Any) -> Any:
         await asyncio.sleep(0)
         if self.directory_faults:
             raise self.directory_faults.pop(0)
@@ -134,7 +136,7 @@ async def test_what_may_be_repeated_is_repeated_at_the_next_actor(
 ) -> None:
     road.actors["actor-1"] = fail(LostCallError())
     router = Router("g", road)
-    assert await router.call(DOC, "verb", ANN, request_) == "verb by actor-2"
+    assert await router.call(DOC, "patch", ANN, request_) == "patch by actor-2"
     assert road.located == [None, RouteKey(DOC, 1, "s")]
     await router.close()
 
@@ -154,7 +156,7 @@ async def test_repeated_only_once(road: FakeRoad, request_: Any, told: type[Doca
     for n in range(1, 9):
         road.actors[f"actor-{n}"] = fail(LostCallError())
     with pytest.raises(told):
-        await Router("g", road).call(DOC, "verb", ANN, request_)
+        await Router("g", road).call(DOC, "patch", ANN, request_)
     assert road.epoch == 2
 
 
