@@ -14,6 +14,7 @@ import ray
 
 from actors.json_log import log_to_file
 from actors.processes import start_time
+from actors.rehearsal import rehearse
 from actors.served_document import DocumentLinks, open_document
 from actors.slots import Identity, Slot
 from shared.calls import Verb, decode_call, encode_answer
@@ -25,6 +26,7 @@ class DocumentActor(Slot):
 
     def __init__(self) -> None:
         log_to_file("document")
+        rehearse()
         super().__init__(_identity(), open_document, DocumentLinks, os._exit)
         self._watching = asyncio.get_running_loop().create_task(self.watch())
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from bench import pool
 from bench.agent import Agent
+from bench.processes import wait_until_quiet
 from bench.results import Row, alone
 from bench.servers import Server, docactor
 from bench.typist import Typist
@@ -54,6 +55,7 @@ def _measure(
         for doc in docs[: WARM_SLOTS - 1] if refilling else docs:
             if not refilling:
                 pool.wait_warm(server)
+                wait_until_quiet(server.process)  # the last one is put away
             taken.append(open_one(server, agent, doc))
     return taken
 

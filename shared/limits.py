@@ -121,6 +121,7 @@ GATEWAY_GONE_S: Final = 30.0  # a gateway not heard of for so long is not in the
 DRAIN_ANSWER_S: Final = 50.0  # draining a node answers after this, below a call's deadline
 CLOSINGS_AT_ONCE: Final = 16  # documents of a drained node closed at a time; each writes a file
 ROOM_QUESTIONS: Final = 32  # documents seen busy that are asked again when a node is full
+REFILL_PAUSE_S: Final = 0.15  # from taking a slot to starting another: opening takes 40 ms
 SURPLUS_SHARE: Final = 4  # of the blanks beyond WARM_SLOTS one in so many ends per REPORT_S
 SURPLUS_BEATS: Final = 3  # ... when nobody needed them for so many times REPORT_S
 SLOT_REUSES: Final = 40  # documents a slot holds in turn before it is recycled

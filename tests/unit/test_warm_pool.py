@@ -1,4 +1,4 @@
-"""The warm pool: refilled at once, within its limits, first come first served."""
+"""The warm pool: refilled, within its limits, first come first served."""
 
 from __future__ import annotations
 
@@ -31,13 +31,28 @@ def pool(
     return made
 
 
-async def test_keeps_its_target_and_refills_at_once(background: Background) -> None:
+async def test_keeps_its_target(background: Background) -> None:
     slots = FakeSlots()
     warm = pool(slots, background)
     await until(lambda: len(warm.blanks) == 2)
     await warm.take()
     await until(lambda: len(warm.blanks) == 2)
     assert len(slots.slots) == 3
+
+
+async def test_the_replacement_of_a_taken_slot_starts_a_moment_later(
+    background: Background, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actors.warm_pool.REFILL_PAUSE_S", 3600)
+    slots = FakeSlots()
+    warm = pool(slots, background, target=4)
+    await until(lambda: len(warm.blanks) == 4)
+    await warm.take()
+    await warm.take()
+    assert warm.starting == 0
+    await warm.take()
+    assert warm.starting == 1  # less than half is left
+    await until(lambda: len(warm.blanks) == 4)
 
 
 async def test_never_starts_more_than_so_many_at_once(background: Background) -> None:
