@@ -64,6 +64,13 @@ CREATE TABLE answers (
   PRIMARY KEY (principal, verb, key)
 ) STRICT;
 
+-- What each principal has spent of its budgets; a write's, stored with the write itself.
+CREATE TABLE budgets (
+  principal TEXT PRIMARY KEY,
+  data      BLOB NOT NULL,                       -- shared.budget, encoded
+  at        INTEGER NOT NULL                     -- ms; dropped when all of it is free again
+) STRICT;
+
 -- ==== catalog ====
 -- One file per data folder: <data>/catalog.sqlite3, held by the Directory. WAL, synchronous=FULL,
 -- locking_mode=EXCLUSIVE. Times are integer milliseconds since 1970. PRAGMA user_version is the

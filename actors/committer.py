@@ -26,7 +26,7 @@ from actors.stored import (
 )
 from shared.errors import DocactorError, ShuttingDown
 from shared.limits import MAX_BATCHES_WAITING
-from shared.stored import Checkpoint, Effects, StoredAnswer
+from shared.stored import Checkpoint, Effects, StoredAnswer, StoredBudget
 
 Release = Callable[[DocactorError | None], None]
 
@@ -123,6 +123,11 @@ class Committer:
         """What was shown to whom. Goes out with the batch that gathers, or makes one."""
         if views:
             self._open().batch.views |= views
+
+    def add_budgets(self, *budgets: StoredBudget) -> None:
+        """What was spent, in the same transaction as the effects added just before."""
+        if budgets:
+            self._open().batch.budgets |= {one.principal: one for one in budgets}
 
     def add_checkpoint(self, checkpoint: Checkpoint) -> None:
         self._open().batch.checkpoint = checkpoint

@@ -23,10 +23,9 @@ from actors.planning import Planner, Prepared
 from actors.stored import DocumentStore
 from actors.upkeep import Upkeep
 from shared import applying, reading
-from shared.budget import Budgets
 from shared.errors import DocactorError, Refused, StorageUnavailable
 from shared.ids import Choose
-from shared.live_document import Applied, Author, DocumentBrokenError
+from shared.live_document import Applied, Author, DocumentBrokenError, LiveDocument
 from shared.protocol import (
     AnchorOnly,
     Caller,
@@ -68,7 +67,6 @@ class Document(Upkeep):
         self._clock = clock
         self._planner = Planner(keeper, clock)
         self._once = Once()
-        self._budgets = Budgets()  # of this activation: a document put away forgets them
 
     @classmethod
     async def open(
@@ -154,14 +152,14 @@ class Document(Upkeep):
         self, caller: Caller, request: ReadDocumentRequest
     ) -> ReadDocumentResult:
         live = await self._keeper.when_ready()
-        self._spend_read("read_document", caller)
+        self._spend_read(live, "read_document", caller)
         async with self._on_disk():
             return reading.read_document(live, caller, request, self._clock())
 
     async def read_changes(self, caller: Caller, request: ReadChangesRequest) -> ReadChangesResult:
         live = await self._keeper.when_ready()
         if not request.look:
-            self._spend_read("read_changes", caller)
+            self._spend_read(live, "read_changes", caller)
         async with self._on_disk():
             return reading.read_changes(live, caller, request, self._clock())
 
@@ -243,7 +241,7 @@ class Document(Upkeep):
 
     async def _write(self, verb: str, caller: Caller, request: WriteRequest) -> WriteResult:
         if request.options.dry_run:
-            self._spend_read(verb, caller)
+            self._spend_read(await self._keeper.when_ready(), verb, caller)
             return await self._do(caller, request, None)
         slot = self._once.slot(verb, caller, request)
         if slot is None:
@@ -261,24 +259,25 @@ class Document(Upkeep):
         who, allowance = draft.caller.principal, draft.caller.allowance
         plan = prepared.plan()
         if plan.ops and not draft.options.dry_run:
-            self._budgets.check_write(who, allowance, plan.charged, now)
+            live.budgets.check_write(who, allowance, plan.charged, now)
         try:
             written = applying.apply(live, draft, plan, now)
         except DocumentBrokenError as error:
             self._keeper.drop()
             raise StorageUnavailable("The write failed and nothing of it is kept.") from error
         if written.effects is not None:
-            self._budgets.spend_write(who, plan.charged, now)
-        left = Remaining(*self._budgets.left(who, allowance, now))
+            live.budgets.spend_write(who, plan.charged, now)
+        left = Remaining(*live.budgets.left(who, allowance, now))
         result = msgspec.structs.replace(written.result, remaining=left)
         if written.effects is not None:
             self._keeper.gather(live, written.effects)
+            self._keeper.committer.add_budgets(live.budgets.save(who, now))
             if slot is not None:
                 self._keeper.committer.add_answer(slot.answer(result, now))
         return result
 
-    def _spend_read(self, tool: str, caller: Caller) -> None:
-        self._budgets.spend_read(caller.principal, tool, caller.allowance, self._clock())
+    def _spend_read(self, live: LiveDocument, tool: str, caller: Caller) -> None:
+        live.budgets.spend_read(caller.principal, tool, caller.allowance, self._clock())
 
     @asynccontextmanager
     async def _on_disk(self) -> AsyncIterator[None]:

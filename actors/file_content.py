@@ -14,7 +14,7 @@ import msgspec
 from actors.sql import load_queries
 from actors.stored import checksum
 from shared.block_changes import Row
-from shared.stored import Checkpoint, StoredAnswer, StoredUpdate
+from shared.stored import Checkpoint, StoredAnswer, StoredBudget, StoredUpdate
 
 Q: Final = load_queries("queries_repair.sql")
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class FileContent(msgspec.Struct):
     principals: dict[str, str] = {}
     views: dict[str, bytes] = {}
     answers: tuple[StoredAnswer, ...] = ()
+    budgets: tuple[StoredBudget, ...] = ()
     unreadable: tuple[str, ...] = ()
 
     @property
@@ -79,6 +80,7 @@ def read_content(copy: sqlite3.Connection) -> FileContent:
         principals=dict(reader.read("principals", lambda row: (str(row[0]), str(row[1])))),
         views=dict(reader.read("views", lambda row: (str(row[0]), bytes(row[1])))),
         answers=tuple(reader.read("answers", lambda row: StoredAnswer(*row))),
+        budgets=tuple(reader.read("budgets", lambda row: StoredBudget(*row))),
         unreadable=tuple(reader.unreadable),
     )
 

@@ -129,6 +129,7 @@ class Keeper:
         self.committer.add(effects)
         if live.at >= self._views_due:
             self.committer.add_views(live.views.save())
+            self.committer.add_budgets(*live.budgets.unsaved(live.at))
             self._views_due = live.at + VIEWS_STORE_MS
         if live.checkpoint_due():
             self._checkpoint(live)
@@ -176,6 +177,7 @@ class Keeper:
             if checkpoint is not None:
                 self.committer.add_checkpoint(checkpoint)
             self.committer.add_views(self._live.views.save())
+            self.committer.add_budgets(*self._live.budgets.unsaved(self._clock()))
             await self.committer.drained()
 
     def _checkpoint(self, live: LiveDocument) -> None:

@@ -211,7 +211,13 @@ class _Mending:
             meta |= {"secret": self.secret, "head": head, "floor": head}
         meta["at"] = max([int(meta.get("at", 0)), *(update.at for update in updates)])
         kept = tuple(sorted(checkpoints.values(), key=lambda c: c.seq))
-        content = FileContent(meta, tuple(updates), checkpoints=kept, principals=old.principals)
+        content = FileContent(
+            meta,
+            tuple(updates),
+            checkpoints=kept,
+            principals=old.principals,
+            budgets=old.budgets,
+        )
         if self.anew and updates:
             last = msgspec.structs.replace(updates[-1], change_seq=head)
             content.updates = (*updates[:-1], last)

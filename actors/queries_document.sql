@@ -68,6 +68,16 @@ SET arguments = excluded.arguments, answer = excluded.answer, at = excluded.at
 -- name: drop_answers
 DELETE FROM answers WHERE at < ?
 
+-- name: budgets
+SELECT principal, data FROM budgets
+
+-- name: set_budget
+INSERT INTO budgets (principal, data, at) VALUES (?, ?, ?)
+ON CONFLICT (principal) DO UPDATE SET data = excluded.data, at = excluded.at
+
+-- name: drop_budgets
+DELETE FROM budgets WHERE at < ?
+
 -- name: add_checkpoint
 INSERT INTO checkpoints (seq, at, data, block_index, checksum) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (seq) DO UPDATE

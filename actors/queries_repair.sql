@@ -56,3 +56,11 @@ FROM answers ORDER BY rowid
 -- name: answers_backwards
 SELECT principal, verb, key, arguments, answer, at
 FROM answers ORDER BY rowid DESC
+
+-- name: budgets_forwards
+SELECT principal, data, at
+FROM budgets ORDER BY rowid
+
+-- name: budgets_backwards
+SELECT principal, data, at
+FROM budgets ORDER BY rowid DESC

@@ -197,6 +197,8 @@ def _built(content: FileContent) -> Iterator[sqlite3.Connection]:
             (a.principal, a.verb, a.key, a.arguments, a.answer, a.at) for a in content.answers
         )
         db.executemany(Q["add_answer"], answers)
+        budgets = ((b.principal, b.data, b.at) for b in content.budgets)
+        db.executemany(Q["set_budget"], budgets)
         db.execute("COMMIT")
         yield db
     finally:

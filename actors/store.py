@@ -43,7 +43,7 @@ from actors.wal import damaged_wal_of, lost_commits, wal_of
 from shared.block_changes import Row
 from shared.checkup import Checkup, Copied
 from shared.errors import DocactorError, DocumentCorrupt, StorageUnavailable
-from shared.limits import IDEMPOTENCY_TTL_MS
+from shared.limits import BUDGET_TTL_MS, IDEMPOTENCY_TTL_MS
 from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
 
 Q: Final = load_queries("queries_document.sql")
@@ -89,11 +89,15 @@ class SqliteStore:
             DocumentCorrupt: It is cut off or damaged, or commits of its log are lost.
             StaleEpochError: It was opened under a higher epoch than this.
         """
-        if not await anyio.Path(path).exists():
-            raise StorageUnavailable("The document's file is missing.")
-        if (await anyio.Path(path).stat()).st_size == 0:
+        try:
+            size = (await anyio.Path(path).stat()).st_size
+            told = await anyio.to_thread.run_sync(_told_epoch, path)
+        except FileNotFoundError as error:
+            raise StorageUnavailable("The document's file is missing.") from error
+        except OSError as error:
+            raise StorageUnavailable(f"The document's file cannot be had: {error}.") from error
+        if size == 0:
             raise DocumentCorrupt("The document's file is empty.")  # SQLite would take it for new
-        told = await anyio.to_thread.run_sync(_told_epoch, path)
         if told > epoch:  # opening alone settles the log, which may be somebody else's by now
             raise StaleEpochError(told)
         return await cls._open(path, epoch, lambda db: _claim(db, path, epoch))
@@ -101,9 +105,16 @@ class SqliteStore:
     @classmethod
     async def create(cls, path: Path, new: NewFile) -> SqliteStore:
         """A new document's file. A half-made one without history is taken over; see `open`."""
-        await anyio.to_thread.run_sync(make_folder, path.parent)
-        store = await cls._open(path, new.epoch, lambda db: _initialise(db, new))
-        await anyio.to_thread.run_sync(sync_folder, path.parent)
+        try:
+            await anyio.to_thread.run_sync(make_folder, path.parent)
+            store = await cls._open(path, new.epoch, lambda db: _initialise(db, new))
+        except OSError as error:
+            raise StorageUnavailable(f"The document's file cannot be made: {error}.") from error
+        try:
+            await anyio.to_thread.run_sync(sync_folder, path.parent)
+        except OSError as error:
+            await store.close()
+            raise StorageUnavailable(f"The document's file cannot be kept: {error}.") from error
         return store
 
     @classmethod
@@ -125,11 +136,8 @@ class SqliteStore:
 
     async def load(self) -> Loaded:
         try:
-            return await self._run(_load)
-        except sqlite3.OperationalError as error:
-            # Out of reach is not damaged: whoever comes later may read it.
-            raise StorageUnavailable(f"The document's file cannot be read: {error}.") from error
-        except (sqlite3.DatabaseError, KeyError) as error:
+            return await self._read(_load)
+        except KeyError as error:
             raise DocumentCorrupt("The document's file cannot be read.") from error
 
     async def commit(self, batch: Batch) -> None:
@@ -144,20 +152,18 @@ class SqliteStore:
         await self._run(lambda db: self._guarded(db, lambda db: _trim(db, before)))
 
     async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
-        row = await self._run(lambda db: db.execute(Q["answer"], (principal, verb, key)).fetchone())
+        values = (principal, verb, key)
+        row = await self._read(lambda db: db.execute(Q["answer"], values).fetchone())
         return StoredAnswer(principal, verb, key, *row) if row else None
 
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
-        return await self._run(lambda db: _updates_after(db, seq))
+        return await self._read(lambda db: _updates_after(db, seq))
 
     async def back_up(self, target: Path) -> Copied:
         return await self._run(lambda db: copy_database(db, target))
 
     async def check(self, doc_id: str) -> Checkup:
-        try:
-            copy = await self._run(copy_in_memory)
-        except sqlite3.Error as error:
-            raise DocumentCorrupt(f"The document's file cannot be read: {error}.") from error
+        copy = await self._read(copy_in_memory)
         return await asyncio.to_thread(examine, copy, doc_id)
 
     def _guarded(self, db: sqlite3.Connection, write: Callable[[sqlite3.Connection], None]) -> None:
@@ -169,14 +175,17 @@ class SqliteStore:
         if os.getppid() != self._parent:
             self._fenced = True
             raise FencedError("the process that started this one is gone")
-        epoch = _told_epoch(self.path)
+        try:
+            epoch = _told_epoch(self.path)
+        except OSError as error:
+            raise NotCommittedError(f"who may write cannot be read: {error}") from error
         if epoch > self._epoch:
             self._fenced = True
             raise FencedError(f"the document was opened under epoch {epoch}")
         _transaction(db, write)
 
     async def state_at(self, change_seq: int) -> StoredState | None:
-        return await self._run(lambda db: _state_at(db, change_seq))
+        return await self._read(lambda db: _state_at(db, change_seq))
 
     async def close(self) -> None:
         if self._closed:
@@ -200,6 +209,16 @@ class SqliteStore:
         stopped = connection.stop()
         if stopped is not None:
             await stopped
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """As `_run`. Raises StorageUnavailable, DocumentCorrupt, whatever SQLite says."""
+        try:
+            return await self._run(work)
+        except sqlite3.OperationalError as error:
+            # Out of reach is not damaged: whoever comes later may read it.
+            raise StorageUnavailable(f"The document's file cannot be read: {error}.") from error
+        except sqlite3.DatabaseError as error:
+            raise DocumentCorrupt(f"The document's file cannot be read: {error}.") from error
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         # Shielded: a cancelled call may still land, and nobody would know.
@@ -318,6 +337,7 @@ def _load(db: sqlite3.Connection) -> Loaded:
             rows=tuple(Row(*row) for row in db.execute(Q["change_rows"])),
             principals=dict(db.execute(Q["principals"]).fetchall()),
             views=dict(db.execute(Q["views"]).fetchall()),
+            budgets=dict(db.execute(Q["budgets"]).fetchall()),
         )
     finally:
         db.execute("ROLLBACK")
@@ -425,6 +445,10 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
         Q["add_answer"],
         ((a.principal, a.verb, a.key, a.arguments, a.answer, a.at) for a in batch.answers),
     )
+    budgets = [(b.principal, b.data, b.at) for b in batch.budgets.values()]
+    if budgets:
+        db.execute(Q["drop_budgets"], (budgets[-1][2] - BUDGET_TTL_MS,))
+        db.executemany(Q["set_budget"], budgets)
     if batch.checkpoint is not None:
         db.execute(Q["add_checkpoint"], checkpoint_row(batch.checkpoint))
 

@@ -11,8 +11,8 @@ from actors.stored import Batch, NotCommittedError, StoredState, checkpoints_to_
 from shared.block_changes import Row
 from shared.checkup import Checkup, Copied
 from shared.errors import StorageUnavailable
-from shared.limits import IDEMPOTENCY_TTL_MS
-from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
+from shared.limits import BUDGET_TTL_MS, IDEMPOTENCY_TTL_MS
+from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredBudget, StoredUpdate
 
 
 class MemoryStore:
@@ -36,6 +36,7 @@ class MemoryStore:
         self.principals: dict[str, str] = {}
         self.views: dict[str, bytes] = {}
         self.answers: dict[tuple[str, str, str], StoredAnswer] = {}
+        self.budgets: dict[str, StoredBudget] = {}
         self.checkpoints: dict[int, Checkpoint] = {}
         self.copies: dict[Path, MemoryStore] = {}
         self.commits = 0
@@ -48,7 +49,15 @@ class MemoryStore:
     def reopened(self) -> MemoryStore:
         """The same content under a new owner."""
         again = MemoryStore(self.secret, self.title)
-        for name in ("updates", "rows", "principals", "views", "answers", "checkpoints"):
+        for name in (
+            "updates",
+            "rows",
+            "principals",
+            "views",
+            "answers",
+            "budgets",
+            "checkpoints",
+        ):
             setattr(again, name, dict(getattr(self, name)))
         again.floor, again.depth, again.full = self.floor, self.depth, self.full
         return again
@@ -70,6 +79,7 @@ class MemoryStore:
             rows=tuple(row for _, row in sorted(self.rows.items())),
             principals=dict(self.principals),
             views=dict(self.views),
+            budgets={principal: one.data for principal, one in self.budgets.items()},
         )
 
     async def commit(self, batch: Batch) -> None:
@@ -114,6 +124,10 @@ class MemoryStore:
             oldest = batch.answers[-1].at - IDEMPOTENCY_TTL_MS
             self.answers = {k: a for k, a in self.answers.items() if a.at >= oldest}
         self.answers |= {(a.principal, a.verb, a.key): a for a in batch.answers}
+        if batch.budgets:
+            over = [*batch.budgets.values()][-1].at - BUDGET_TTL_MS
+            kept = {one: spent for one, spent in self.budgets.items() if spent.at >= over}
+            self.budgets = kept | batch.budgets
         if batch.checkpoint is not None:
             self.checkpoints[batch.checkpoint.seq] = batch.checkpoint
 

@@ -16,7 +16,7 @@ import msgspec
 from shared.block_changes import Row
 from shared.checkup import Checkup, Copied
 from shared.limits import DAY_MS, MAX_BATCH_BYTES, MAX_BATCH_UPDATES
-from shared.stored import Checkpoint, Effects, Loaded, StoredAnswer, StoredUpdate
+from shared.stored import Checkpoint, Effects, Loaded, StoredAnswer, StoredBudget, StoredUpdate
 
 
 class Batch(msgspec.Struct):
@@ -29,12 +29,14 @@ class Batch(msgspec.Struct):
     principals: dict[str, str] = {}
     views: dict[str, bytes] = {}
     answers: list[StoredAnswer] = []
+    budgets: dict[str, StoredBudget] = {}
     checkpoint: Checkpoint | None = None
     depth: int | None = None
     size: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.updates or self.views or self.answers or self.checkpoint)
+        held = (self.updates, self.views, self.answers, self.budgets, self.checkpoint)
+        return any(held)
 
     @property
     def full(self) -> bool:

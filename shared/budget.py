@@ -3,11 +3,16 @@
 Every budget is a sliding window, counted in slots of a sixtieth of it: memory is bounded by the
 slots, whatever the budget, and what was spent counts at least as long as the window is and at most
 a slot longer. Time is an argument, in milliseconds.
+
+What was spent is kept with the document, or it would be had back by waiting until the document is
+put away: a write's in the transaction of the write, a read's with the next batch.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final, Literal
 
 import msgspec
@@ -20,6 +25,7 @@ from shared.limits import (
     READS_PER_MINUTE,
     WRITES_PER_MINUTE,
 )
+from shared.stored import StoredBudget
 
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -68,14 +74,25 @@ _NAMED: Final[dict[Kind, int]] = {
 }
 
 
-class Window:
-    """What was spent within the last `length` milliseconds."""
+class _Saved(msgspec.Struct, frozen=True, array_like=True):
+    """A window as stored: what was spent, by number of the slot."""
 
-    def __init__(self, length: int) -> None:
+    kind: Kind
+    tool: str
+    spent: tuple[tuple[int, int], ...]
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[_Saved, ...])
+
+
+class Window:
+    """What was spent within the last `length` milliseconds; `spent` by slot, in order."""
+
+    def __init__(self, length: int, spent: Iterable[tuple[int, int]] = ()) -> None:
         self._length = length
         self._slot = length // _SLOTS
-        self._spent: deque[tuple[int, int]] = deque()  # number of the slot, amount
-        self._sum = 0
+        self._spent = deque(spent)  # number of the slot, amount
+        self._sum = sum(amount for _, amount in self._spent)
 
     def used(self, now: int) -> int:
         while self._spent and self._leaves(self._spent[0][0]) <= now:
@@ -102,20 +119,53 @@ class Window:
             at = self._leaves(slot)
         return at
 
+    def spent(self) -> tuple[tuple[int, int], ...]:
+        """What a window like this one is made of again."""
+        return tuple(self._spent)
+
     def _leaves(self, slot: int) -> int:
         return (slot + 1) * self._slot + self._length
 
 
 class Budgets:
-    """The budgets of everybody who comes to one document. In memory alone."""
+    """The budgets of everybody who comes to one document."""
 
     def __init__(self) -> None:
-        self._windows: dict[tuple[str, Kind, str], Window] = {}
+        self._windows: dict[str, dict[tuple[Kind, str], Window]] = {}
+        self._unsaved: set[str] = set()
+
+    @classmethod
+    def load(cls, saved: Mapping[str, bytes]) -> Budgets:
+        """As `save` has said of each principal. What cannot be read counts as nothing spent."""
+        budgets = cls()
+        for principal, data in saved.items():
+            with suppress(msgspec.DecodeError):
+                budgets._windows[principal] = {
+                    (one.kind, one.tool): Window(_LENGTHS[one.kind], one.spent)
+                    for one in _DECODER.decode(data)
+                }
+        return budgets
+
+    def save(self, principal: str, now: int) -> StoredBudget:
+        """What one principal has spent, to be stored with what it spent it on."""
+        self._unsaved.discard(principal)
+        windows = self._windows.get(principal, {})
+        saved = [
+            _Saved(kind, tool, window.spent())
+            for (kind, tool), window in windows.items()
+            if window.used(now)
+        ]
+        return StoredBudget(principal, msgspec.msgpack.encode(saved), now)
+
+    def unsaved(self, now: int) -> tuple[StoredBudget, ...]:
+        """What everybody has spent who spent since it was last saved."""
+        return tuple(self.save(principal, now) for principal in tuple(self._unsaved))
 
     def spend_read(self, principal: str, tool: str, allowance: Allowance, now: int) -> None:
         """One call of a tool that reads. Raises RateLimited."""
         self._check("reads_per_minute", principal, allowance, 1, now, tool)
         self._window("reads_per_minute", principal, tool, now).spend(1, now)
+        self._unsaved.add(principal)
 
     def check_write(self, principal: str, allowance: Allowance, chars: int, now: int) -> None:
         """Whether a write that adds so many characters may be applied. Raises RateLimited."""
@@ -128,6 +178,7 @@ class Budgets:
         self._window("writes_per_minute", principal, "", now).spend(1, now)
         if chars:
             self._window("chars_per_hour", principal, "", now).spend(chars, now)
+        self._unsaved.add(principal)
 
     def left(self, principal: str, allowance: Allowance, now: int) -> tuple[int, int]:
         """Writes and characters that may still be written now."""
@@ -168,14 +219,21 @@ class Budgets:
     def _left(
         self, kind: Kind, principal: str, allowance: Allowance, now: int, tool: str = ""
     ) -> int:
-        window = self._windows.get((principal, kind, tool))
+        window = self._windows.get(principal, {}).get((kind, tool))
         used = window.used(now) if window else 0
         return max(0, allowance.limit(kind) - used)
 
     def _window(self, kind: Kind, principal: str, tool: str, now: int) -> Window:
-        key = (principal, kind, tool)
-        if key not in self._windows:
-            if len(self._windows) >= MAX_SPENDERS:
-                self._windows = {k: w for k, w in self._windows.items() if w.used(now)}
-            self._windows[key] = Window(_LENGTHS[kind])
-        return self._windows[key]
+        if principal not in self._windows and len(self._windows) >= MAX_SPENDERS:
+            self._make_room(now)
+        windows = self._windows.setdefault(principal, {})
+        return windows.setdefault((kind, tool), Window(_LENGTHS[kind]))
+
+    def _make_room(self, now: int) -> None:
+        """Forgets whoever has nothing spent; when that is nobody, who came first."""
+        for principal, windows in tuple(self._windows.items()):
+            if not any(window.used(now) for window in windows.values()):
+                del self._windows[principal]
+        if len(self._windows) >= MAX_SPENDERS:
+            del self._windows[next(iter(self._windows))]
+        self._unsaved &= self._windows.keys()

@@ -152,7 +152,8 @@ WRITES_PER_MINUTE: Final = 10
 CHARS_PER_HOUR: Final = 20_000  # characters of Markdown added; about ten pages
 READS_PER_MINUTE: Final = 60  # of each tool that reads; a dry run counts as one
 NAMED_FACTOR: Final = 10  # named agents and people's tokens get this many times as much
-MAX_SPENDERS: Final = 10_000  # windows of one document kept before those run out are dropped
+MAX_SPENDERS: Final = 10_000  # principals whose budgets one document has in mind
+BUDGET_TTL_MS: Final = 61 * 60 * 1000  # the longest window, and the slot by which it may be late
 
 # --- gateway -----------------------------------------------------------------------------------
 TOKEN_CACHE_S: Final = 10.0  # a gateway remembers a token while it hears of revoked ones; expiry

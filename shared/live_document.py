@@ -17,6 +17,7 @@ from pycrdt import Doc, TransactionEvent, XmlElement, XmlFragment, get_update
 from shared import blocks as yjs_blocks
 from shared.block_changes import ChangeLog, Draft
 from shared.block_index import BlockIndex, SavedIndex, Settled
+from shared.budget import Budgets
 from shared.cursor import CursorCodec
 from shared.foreign import foreign_children, remove_foreign
 from shared.limits import (
@@ -93,6 +94,7 @@ class LiveDocument:
         self.log = ChangeLog(loaded.rows, loaded.change_head, loaded.change_floor)
         self.cursors = CursorCodec(loaded.secret)
         self.views = Views.load(loaded.views)
+        self.budgets = Budgets.load(loaded.budgets)
         self.names = dict(loaded.principals)
         self.given_title = loaded.title
         self.update_seq = loaded.update_seq

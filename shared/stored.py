@@ -51,6 +51,14 @@ class StoredAnswer(msgspec.Struct, frozen=True):
     at: int
 
 
+class StoredBudget(msgspec.Struct, frozen=True):
+    """What a principal has spent of its budgets (`shared.budget`), as of `at` (ms)."""
+
+    principal: str
+    data: bytes
+    at: int
+
+
 class Effects(msgspec.Struct, frozen=True):
     """What one transaction adds to the batch that is gathering.
 
@@ -79,6 +87,7 @@ class Loaded(msgspec.Struct, frozen=True):
         title: The title given at creation; None: the document's first heading is its title.
         updates: The log after the checkpoint, in order.
         views: What was shown to each principal (`shared.views`), as it last was stored.
+        budgets: What each principal has spent of its budgets (`shared.budget`).
     """
 
     secret: bytes
@@ -93,3 +102,4 @@ class Loaded(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
     principals: dict[str, str]
     views: dict[str, bytes]
+    budgets: dict[str, bytes]

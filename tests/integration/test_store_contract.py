@@ -13,7 +13,8 @@ from actors.store_memory import MemoryStore
 from actors.stored import Batch, DocumentStore, NotCommittedError, StaleEpochError
 from shared.block_changes import Row
 from shared.errors import DocumentCorrupt, StorageUnavailable
-from shared.stored import Checkpoint, Effects, StoredAnswer, StoredUpdate
+from shared.limits import BUDGET_TTL_MS
+from shared.stored import Checkpoint, Effects, StoredAnswer, StoredBudget, StoredUpdate
 
 pytestmark = pytest.mark.anyio
 SECRET = b"s" * 16
@@ -78,6 +79,23 @@ async def test_everything_of_a_batch_is_there_after_opening_again(reopen: Reopen
     answer = await store.answer("ann", "patch", "k")
     assert answer == StoredAnswer("ann", "patch", "k", b"args", b"answer", 1000)
     assert await store.answer("bob", "patch", "k") is None
+    await store.close()
+
+
+async def test_what_was_spent_is_kept_until_all_of_it_is_free_again(reopen: Reopen) -> None:
+    store = await reopen()
+    first = batch(Effects(update(1), "Ann"))
+    first.budgets = {"ann": StoredBudget("ann", b"1", 1000), "bob": StoredBudget("bob", b"2", 2000)}
+    await store.commit(first)
+    reads_alone = Batch(budgets={"ann": StoredBudget("ann", b"3", 3000)})
+    assert reads_alone
+    await store.commit(reads_alone)
+    await store.close()
+    store = await reopen()
+    assert (await store.load()).budgets == {"ann": b"3", "bob": b"2"}
+    late = 2001 + BUDGET_TTL_MS
+    await store.commit(Batch(budgets={"eve": StoredBudget("eve", b"4", late)}))
+    assert (await store.load()).budgets == {"ann": b"3", "eve": b"4"}
     await store.close()
 
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from shared.budget import HOUR_MS, MINUTE_MS, Allowance, Budgets, Window
 from shared.errors import RateLimited
-from shared.limits import CHARS_PER_HOUR, NAMED_FACTOR, READS_PER_MINUTE, WRITES_PER_MINUTE
+from shared.limits import (
+    CHARS_PER_HOUR,
+    MAX_SPENDERS,
+    NAMED_FACTOR,
+    READS_PER_MINUTE,
+    WRITES_PER_MINUTE,
+)
 
 START = 1_700_000_000_123
 TIGHT = Allowance(writes_per_minute=3, chars_per_hour=100, reads_per_minute=2)
@@ -123,6 +129,48 @@ def test_memory_does_not_grow_with_what_is_spent() -> None:
         window.spend(1, START + n * 10)
     window.used(START + 200_000)
     assert len(window._spent) <= 62
+
+
+def test_what_is_saved_is_what_was_spent() -> None:
+    budgets = Budgets()
+    for n in range(3):
+        write(budgets, 10, START + n * 1_500)
+    budgets.spend_read("ann", "read_document", TIGHT, START)
+    again = Budgets.load({"ann": budgets.save("ann", START + 4_000).data})
+    assert again.left("ann", TIGHT, START + 4_000) == (0, 70)
+    for now in range(START + 55_000, START + 66_000, 500):
+        assert again.left("ann", TIGHT, now) == budgets.left("ann", TIGHT, now)
+    again.spend_read("ann", "read_document", TIGHT, START)
+    with pytest.raises(RateLimited):
+        again.spend_read("ann", "read_document", TIGHT, START)
+
+
+def test_only_who_spent_since_is_unsaved() -> None:
+    budgets = Budgets()
+    write(budgets, 10, START)
+    budgets.spend_read("bob", "read_document", TIGHT, START)
+    budgets.save("ann", START)
+    assert [one.principal for one in budgets.unsaved(START)] == ["bob"]
+    assert budgets.unsaved(START) == ()
+
+
+def test_what_is_saved_is_small_and_what_cannot_be_read_is_nothing() -> None:
+    budgets, plenty = Budgets(), Allowance(10**9, 10**9, 10**9)
+    for n in range(10_000):
+        budgets.spend_write("ann", 100, START + n * 1_000)
+        for tool in ("read_document", "read_changes", "patch", "replace_text"):
+            budgets.spend_read("ann", tool, plenty, START + n * 1_000)
+    assert len(budgets.save("ann", START + 10_000_000).data) < 4_000
+    assert Budgets.load({"ann": b"\xff", "bob": b""}).left("ann", TIGHT, START) == (3, 100)
+
+
+def test_no_more_principals_are_kept_in_mind_than_the_limit() -> None:
+    budgets = Budgets()
+    for n in range(MAX_SPENDERS + 10):
+        write(budgets, 1, START, f"p{n}")
+    assert len(budgets._windows) == len(budgets.unsaved(START)) == MAX_SPENDERS
+    write(budgets, 1, START + 2 * HOUR_MS, "late")
+    assert len(budgets._windows) == 1
 
 
 def test_a_clock_that_goes_back_frees_nothing() -> None:

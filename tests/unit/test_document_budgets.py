@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.stored import NotCommittedError
 from shared.budget import Allowance
-from shared.errors import DocactorError, RateLimited
+from shared.errors import DocactorError, RateLimited, StorageUnavailable
 from shared.protocol import Caller, Remaining
 from tests.unit.documents import Bench, anchors
 
@@ -126,8 +127,39 @@ async def test_a_token_may_have_more_than_others() -> None:
         await bench.insert("x" * 100, caller=generous)
 
 
-async def test_the_budget_is_of_the_activation() -> None:
+async def test_what_was_spent_is_known_when_the_document_is_opened_again() -> None:
     bench = await Bench.of(TEXT)
     await bench.insert("12345", caller=TIGHT)
     await bench.restart()
-    assert (await bench.insert("1", caller=TIGHT)).remaining == Remaining(2, 99)
+    assert (await bench.insert("1", caller=TIGHT)).remaining == Remaining(1, 94)
+    bench.now += 62_000
+    await bench.restart()
+    assert (await bench.insert("1", caller=TIGHT)).remaining == Remaining(2, 93)
+
+
+async def test_reads_are_known_after_the_document_was_put_away() -> None:
+    bench = await Bench.of(TEXT)
+    for _ in range(5):
+        await bench.read(TIGHT)
+    await bench.restart()
+    with pytest.raises(RateLimited):
+        await bench.read(TIGHT)
+
+
+async def test_a_write_is_charged_in_its_own_transaction() -> None:
+    bench = await Bench.of(TEXT)
+    await bench.insert("12345", caller=TIGHT)
+    dead, bench.store = bench.document, bench.store.reopened()  # as on disk when its actor died
+    bench.document = await bench._start()
+    assert (await bench.insert("1", caller=TIGHT)).remaining == Remaining(1, 94)
+    await dead.close()
+
+
+async def test_a_write_that_was_not_stored_is_not_charged() -> None:
+    bench = await Bench.of(TEXT)
+    await bench.insert("12345", caller=TIGHT)
+    bench.store.fail = NotCommittedError("a fault")
+    with pytest.raises(StorageUnavailable):
+        await bench.insert("12345", caller=TIGHT)
+    await bench.markdown()
+    assert (await bench.insert("1", caller=TIGHT)).remaining == Remaining(1, 94)
