@@ -49,6 +49,7 @@ MAX_MERGE_WORDS: Final = 20_000  # words and signs of a text merged word by word
 MAX_DIFF_INLINE: Final = 4_000  # unequal blocks diffed on the loop; more go to a thread
 MAX_PLANS: Final = 3  # times a large patch is planned in a thread before it is planned on the loop
 RENDER_INLINE_CHARS: Final = 20_000  # sent Markdown made canonical on the loop; more in a thread
+QUOTE_INLINE_CHARS: Final = 100_000  # looked through for quotes on the loop (3 ms); more in a thread
 MAX_TEXT_EDITS: Final = 100  # edits of one replace_text: each looks through the whole document
 MAX_MATCHES_TOLD: Final = 20  # places named of a text that is not unique
 MAX_NEAREST_TOLD: Final = 3  # blocks named that are like a text that was not found
@@ -167,6 +168,8 @@ PARSE_INLINE_CHARS: Final = (
     20_000  # Markdown parsed on the loop (about 20 ms); more goes to a thread
 )
 MAX_WAKES: Final = 20  # times a waiting read_changes reads before it answers with what it has
+MAX_FIDELITY_NOTES: Final = 20  # of one block; clients make up names of attributes and marks
+MAX_NOTED_CHARS: Final = 64  # of such a name in a note
 MAX_FIND_CHARS: Final = 1_000  # of a search text: longer ones are the text itself
 MAX_SAFE_INTEGER: Final = 2**53 - 1  # larger numbers change on their way through JavaScript
 MAX_ARGUMENT_ITEMS: Final = MAX_BLOCKS  # items of one list argument

@@ -28,6 +28,7 @@ from shared.limits import (
     MAX_DOCUMENT_BYTES,
     SCRATCH_BYTES,
 )
+from shared.markdown.fidelity import unshown
 from shared.markdown.render import render
 from shared.markdown.schema import plain_text
 from shared.patch_types import Present
@@ -79,8 +80,11 @@ class DocumentBrokenError(Exception):
 
 
 class _Rendered(msgspec.Struct, frozen=True):
+    """A block's Markdown, good for its fingerprint; what it leaves out, good for that very node."""
+
     fingerprint: str
     present: Present
+    node: Node
     fidelity: tuple[str, ...]
 
 
@@ -160,8 +164,13 @@ class LiveDocument:
         return self._rendered(block_id).present.text
 
     def fidelity(self, block_id: str) -> tuple[str, ...]:
-        """What the block's Markdown does not say exactly."""
-        return self._rendered(block_id).fidelity
+        """What the block's Markdown does not say exactly: it may change while the text does not."""
+        rendered = self._rendered(block_id)
+        node = self.index.node(block_id)
+        if rendered.node is not node:
+            rendered = msgspec.structs.replace(rendered, node=node, fidelity=unshown(node))
+            self._texts[block_id] = rendered
+        return rendered.fidelity
 
     def anchor(self, block_id: str) -> str:
         """`<id>-<hash>` of the block as it is now."""
@@ -185,10 +194,10 @@ class LiveDocument:
         fingerprint = self.index.fingerprint(block_id)
         cached = self._texts.get(block_id)
         if cached is None or cached.fingerprint != fingerprint:
-            hints = self.index.hints(block_id)
-            rendered = render(self.index.node(block_id), hints, block_id)
+            node = self.index.node(block_id)
+            rendered = render(node, self.index.hints(block_id), block_id)
             present = Present.of(block_id, rendered.text)
-            cached = _Rendered(fingerprint, present, rendered.fidelity)
+            cached = _Rendered(fingerprint, present, node, rendered.fidelity)
             self._texts[block_id] = cached
         return cached
 

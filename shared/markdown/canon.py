@@ -57,10 +57,10 @@ def canon(node: Node) -> Node:
     """The canonical form of a block, item, row or cell; a tree no editor holds passes too."""
     kind = node.type
     if kind in {"paragraph", "heading"}:
-        return Node(kind, _attributes(node), canon_inline(node.content))
+        return Node(kind, canon_attributes(node), canon_inline(node.content))
     if kind == "codeBlock":
         text = _code(node)
-        return Node(kind, _attributes(node), (Text(text),) if text else ())
+        return Node(kind, canon_attributes(node), (Text(text),) if text else ())
     children = tuple(canon(child) for child in node.content if isinstance(child, Node))
     if kind in ITEMS and (not children or children[0].type != "paragraph"):
         children = (EMPTY_PARAGRAPH, *children)
@@ -71,7 +71,7 @@ def canon(node: Node) -> Node:
     elif kind == "table":
         table = Node(kind, {}, children)
         return complete(table, {}) or table
-    return Node(kind, _attributes(node), children)
+    return Node(kind, canon_attributes(node), children)
 
 
 def _code(node: Node) -> str:
@@ -83,7 +83,8 @@ def _stand_in(node: Node) -> str:
     return "\n" if node.type == "hardBreak" else CARRIER + placeholder(canon(node))
 
 
-def _attributes(node: Node) -> Attrs:
+def canon_attributes(node: Node) -> Attrs:
+    """The attributes of a node that Markdown says, a stock editor's defaults left out."""
     spell = _ATTRIBUTES.get(node.type)
     return dict(spell(node.attrs)) if spell else {}
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 from msgspec import UNSET
+from pycrdt import XmlElement
 
+from shared import live_document
 from shared.errors import StaleAnchor, StaleBlock
 from shared.ids import anchor
+from shared.markdown.render import Rendered, render
+from shared.tree import Hints, Node
 from tests.unit.documents import Bench, anchors, block_id, ref
 
 pytestmark = pytest.mark.anyio
@@ -101,3 +105,52 @@ async def test_a_document_without_anything_reads_as_nothing() -> None:
     bench = await Bench.of("")
     read = await bench.read(format="markdown")
     assert (read.markdown, read.title, read.truncated) == ("", "Untitled", False)
+
+
+async def test_after_one_edit_one_block_is_rendered_and_one_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rendered: list[str] = []
+
+    def counting(node: Node, hints: Hints, block_id: str) -> Rendered:
+        rendered.append(block_id)
+        return render(node, hints, block_id)
+
+    bench = await Bench.of("\n\n".join(f"Paragraph {number}." for number in range(300)))
+    monkeypatch.setattr(live_document, "render", counting)
+    first = await bench.read(format="markdown", max_chars=1_000_000)
+    assert len(set(rendered)) == len(rendered) == 300
+    rendered.clear()
+    for format_ in ("blocks", "markdown", "anchored"):
+        await bench.read(format=format_, max_chars=1_000_000)
+    await bench.read(outline=True)
+    await bench.read(find="Paragraph 7")
+    assert rendered == []
+
+    await bench.type(150, " typed")
+    changed = block_id(anchors(await bench.read(max_chars=1_000_000))[150])
+    assert rendered == [changed]
+    await bench.changes(first.cursor)
+    assert rendered == [changed]
+    await bench.document.close()
+
+
+async def test_what_the_text_leaves_out_is_told_anew_when_it_alone_changes() -> None:
+    bench = await Bench.of("![a](b)\n\nx")
+    before = await bench.read()
+    assert before.fidelity == UNSET
+    for width, told in ((30, ["image: width is not shown"]), (None, [])):
+        editor = bench.editor()
+        image = editor.root.children[0]
+        assert isinstance(image, XmlElement)
+        if width is None:
+            del image.attributes["width"]
+        else:
+            image.attributes["width"] = width
+        editor.push()
+        read = await bench.read()
+        notes = read.fidelity if isinstance(read.fidelity, tuple) else ()
+        assert [note.what for note in notes] == told
+        assert anchors(read) == anchors(before)
+        assert all(note.block_id == block_id(anchors(read)[0]) for note in notes)
+    await bench.document.close()

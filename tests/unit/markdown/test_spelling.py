@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
 
 from shared.editor_shape import stock_attributes, stock_mark
 from shared.markdown.parse import parse
 from shared.markdown.render import render
 from shared.markdown.schema import canon
 from shared.tree import Hints, Node, Text
+from tests.unit.markdown.trees import BLOCKS, HINTS
 
 BREAK: Final = Node("hardBreak")
 EMPTY: Final = Node("paragraph")
@@ -252,10 +254,48 @@ def test_style_hints_of_a_list_come_back(hints: Hints, text: str) -> None:
         (paragraph(Text("a", {"comment--1tiVU/zO": {"id": 1}})), "mark comment is not shown"),
         (Node("opaque", {"tag": "callout", "ref": "x"}), "callout: shown as a placeholder"),
         (heading(7, "a"), "heading: level 7 is shown as another"),
+        (
+            Node("orderedList", {"start": -1}, (item(EMPTY),)),
+            "orderedList: start -1 is shown as another",
+        ),
+        (Node("orderedList", {"type": "a"}, (item(EMPTY),)), "orderedList: type is not shown"),
+        (Node("paragraph", {"indent": 2}, (Text("a"),)), "paragraph: indent is not shown"),
+        (Node("paragraph", {"x" * 99: 2}), f"paragraph: {'x' * 64}… is not shown"),
+        (Node("image", {"src": "a", "caption": "c"}), "image: caption is not shown"),
+        (Node("codeBlock", {"language": 3}), "codeBlock: language is not shown"),
+        (bullets(Node("listItem", {"color": "red"}, (EMPTY,))), "listItem: color is not shown"),
+        (table([cell(EMPTY, align="justify")]), "tableCell: align is not shown"),
+        (
+            table([cell(EMPTY, colwidth=[80]), cell(EMPTY, colwidth=[9])]),
+            "tableCell: colwidth is not shown",
+        ),
+        (table([cell(EMPTY, rowspan=70_000)]), "tableCell: rowspan 70000 is shown as another"),
+        (Node("codeBlock", {}, (marked("a", "bold"),)), "codeBlock: mark bold is not shown"),
+        (paragraph(Text("a", {"link": {"href": 3}})), "mark link is not shown"),
+        (paragraph(Text("a", {"highlight": {"color": 3}})), "mark highlight: color is not shown"),
+        (paragraph(Text("a", {"link": {"href": "u", "data": 1}})), "mark link: data is not shown"),
+        (
+            paragraph("a", Node("opaque", {"tag": "mention", "ref": "0.1"})),
+            "mention: shown as a placeholder",
+        ),
+        (paragraph("a\x00"), "text: a NUL character is shown as U+FFFD"),
     ],
 )
 def test_what_markdown_leaves_out_is_told(node: Node, what: str) -> None:
     assert render(node).fidelity == (what,)
+
+
+def test_whoever_makes_up_names_does_not_fill_the_answer() -> None:
+    node = paragraph(Text("a", {f"mark{number}": {} for number in range(1_000)}))
+    told = render(node).fidelity
+    assert told[-2:] == ("mark mark19 is not shown", "and more")
+    assert len(told) == 21
+
+
+@given(BLOCKS, HINTS)
+def test_nothing_is_told_of_what_the_dialect_covers(node: Node, hints: Hints) -> None:
+    """Whatever a stock editor can hold is written exactly; only placeholders stand for more."""
+    assert [what for what in render(node, hints).fidelity if "placeholder" not in what] == []
 
 
 def test_an_opaque_block_is_named_by_its_own_id() -> None:
