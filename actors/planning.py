@@ -1,8 +1,9 @@
 """From a request to a plan that fits the document as it is, without holding up its editors.
 
 What was sent is made canonical first, in a thread when it is long. The plan follows on the loop,
-but for very large patches: those are planned in a thread, for the document of that instant, and
-again when it has changed meanwhile; after some tries on the loop all the same.
+but for very large patches and for quotes in large documents: those are planned in a thread, for
+the document of that instant, and again when it has changed meanwhile; after some tries on the
+loop all the same.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from shared.block_patch import is_large, plan_patch
 from shared.cursor import Cursor
 from shared.errors import BaseExpired, UnsupportedMarkup
 from shared.ids import parse_ref
-from shared.limits import MAX_DIFF_INLINE, PIN_MS
+from shared.limits import BLOCK_SEARCH_CHARS, MAX_DIFF_INLINE, PIN_MS, QUOTE_INLINE_CHARS
 from shared.live_document import LiveDocument
 from shared.markdown.parse import parse
 from shared.markdown.render import render
@@ -87,7 +87,10 @@ def draft(
         case InsertRequest():
             plan = partial(plan_insert, live.present(), new, request.after, options=options)
         case ReplaceTextRequest():
-            plan = _replacing_text(live, caller, request, base, now)
+            present = live.present()
+            plan = _replacing_text(live, caller, request, present, base, now)
+            searched = sum(len(block.text) + BLOCK_SEARCH_CHARS for block in present)
+            large = len(request.edits) * searched > QUOTE_INLINE_CHARS
         case _:
             seen = _seen(live, caller, base, now, past)
             present = live.present()
@@ -159,23 +162,26 @@ def _replacing_text(
     live: LiveDocument,
     caller: Caller,
     request: ReplaceTextRequest,
+    present: Sequence[Present],
     base: Cursor | None,
     now: int,
 ) -> Callable[[], Plan]:
     """It quotes what it is about, so nothing else need have been seen."""
-    known = live.views.known(caller.principal, now)
+    index, known = live.index, live.views.known(caller.principal, now)
+    trees = {one: (index.node(one), index.hints(one)) for one in index.ids}
 
     def block_of(block_id: str) -> Block:
-        return Block(live.index.node(block_id), live.index.hints(block_id))
+        return Block(*trees[block_id])
 
     def read(text: str) -> list[NewBlock]:
         parsed = parse(text)
-        return canonical_blocks(parsed.blocks, parsed.fidelity, _ours(live, known, parsed.blocks))
+        ours = _ours((trees, known), parsed.blocks)
+        return canonical_blocks(parsed.blocks, parsed.fidelity, ours)
 
     rows = () if base is None else live.log.rows_since(base.seq)
     return partial(
         plan_replace_text,
-        live.present(),
+        present,
         request.edits,
         request.section_id,
         reader=Reader(block_of, read, lambda block: NewBlock.of(block, canonical(block))),
@@ -196,7 +202,7 @@ def rendering(live: LiveDocument, caller: Caller, request: WriteRequest, now: in
     if not isinstance(request, PatchRequest | InsertRequest | ReplaceRequest):
         return tuple
     known = live.views.known(caller.principal, now)
-    ours = _ours(live, known, request.blocks)
+    ours = _ours((live.index, known), request.blocks)
     return partial(canonical_blocks, request.blocks, request.fidelity, ours)
 
 
@@ -226,13 +232,13 @@ def canonical(block: Block) -> str:
     return render(block.node, block.hints).text
 
 
-def _ours(live: LiveDocument, known: Container[str], blocks: Sequence[Block]) -> frozenset[str]:
+def _ours(known: Sequence[Container[object]], blocks: Sequence[Block]) -> frozenset[str]:
     """Anchors among those of `blocks` that name a block of this document, of now or of before."""
     refs = {block.anchor: parse_ref(block.anchor) for block in blocks if block.anchor}
     return frozenset(
         anchor
         for anchor, ref in refs.items()
-        if ref is not None and (ref.block_id in live.index or ref.block_id in known)
+        if ref is not None and any(ref.block_id in ids for ids in known)
     )
 
 

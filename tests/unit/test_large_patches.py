@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from shared.errors import InvalidCursor, LargeDelete, StaleBlock
+from shared.errors import FindNotMatched, InvalidCursor, LargeDelete, StaleBlock
 from shared.limits import MAX_DIFF_INLINE, MAX_PLANS, MAX_READ_CHARS
 from shared.protocol import WriteResult
 from shared.writing import Draft
@@ -144,6 +144,43 @@ async def test_what_another_conversation_reads_meanwhile_does_not_count_as_seen_
     assert gate.came == 2
     assert result.deleted == 0
     assert "old 9" in await bench.markdown()
+
+
+async def test_a_keystroke_is_not_held_up_by_quotes_looked_for_in_a_large_document() -> None:
+    bench = await Bench.of(text("old"))
+    editor = bench.editor()
+    gate = Gate(bench)
+    replacing = asyncio.create_task(bench.replace_text(("old 9999", "new 9999")))
+    await gate.entered()
+    await typed(editor, bench, "1")
+    gate.let_through()
+    await gate.entered()  # the document has changed, and so have its places
+    gate.let_through()
+    assert (await replacing).replaced == 1
+    now = await bench.markdown()
+    assert now.startswith("1old 0\n")
+    assert now.endswith("\nnew 9999\n")
+    assert gate.came == 2
+
+
+async def test_a_quote_that_is_no_longer_there_when_its_plan_is_carried_out_is_refused() -> None:
+    bench = await Bench.of(text("old"))
+    editor = bench.editor()
+    gate = Gate(bench)
+    replacing = asyncio.create_task(bench.replace_text(("old 9999", "new 9999")))
+    await gate.entered()
+    del editor.root.children[9_999]
+    editor.push()
+    gate.let_through(MAX_PLANS)
+    with pytest.raises(FindNotMatched):
+        await replacing
+    assert "new" not in await bench.markdown()
+
+
+async def test_a_quote_in_a_small_document_is_found_on_the_loop(bench: Bench) -> None:
+    gate = Gate(bench)
+    await bench.replace_text(("old 5", "new 5"))
+    assert gate.came == 0
 
 
 async def test_a_refusal_of_a_plan_made_beside_the_loop_is_told(bench: Bench) -> None:
