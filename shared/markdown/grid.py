@@ -17,6 +17,7 @@ from shared.limits import MAX_COLSPAN, MAX_TABLE_FILLING, MAX_TABLE_PLACES
 from shared.tree import Attrs, Node
 
 _PASSES: Final = 16  # mending one row may uncover another; real tables need two
+FEW_CELLS: Final = 16  # a smaller table may get as many fillings as one of this size
 _CELLS: Final = frozenset({"tableCell", "tableHeader"})
 _PARAGRAPH: Final = Node("paragraph")
 
@@ -31,14 +32,18 @@ class _Cell(msgspec.Struct):
 
 
 class _Mending(msgspec.Struct):
-    """What is wrong with a grid: spans to set, and cells missing in each row."""
+    """What is wrong with a grid.
+
+    Attributes:
+        missing: How many cells each row lacks.
+        spans: Cells with the spans they are to have; of two for one cell the later one counts.
+    """
 
     missing: list[int]
-    across: list[tuple[_Cell, int]] = []
-    down: list[tuple[_Cell, int]] = []
+    spans: list[tuple[_Cell, int, int]] = []
 
     def needed(self) -> bool:
-        return bool(self.across or self.down or any(self.missing))
+        return bool(self.spans or any(self.missing))
 
 
 _Grid = list[list[_Cell]]
@@ -59,12 +64,12 @@ def complete(table: Node, plain: Attrs) -> Node | None:
     if (rows and rows[0] and _is_regular(rows)) or not _is_table(table, rows):
         return table
     grid = [[_cell(node) for node in row] for row in rows]
-    room = MAX_TABLE_FILLING * max(sum(map(len, grid)), 16)
+    room = MAX_TABLE_FILLING * max(sum(map(len, grid)), FEW_CELLS)
     for _ in range(_PASSES):
         width = _width(grid)
         if width * len(grid) > MAX_TABLE_PLACES:
             return None
-        found = _survey(grid, width) if width else _Mending([1] * len(grid))
+        found = _survey(grid, width) if width else _Mending([1] * len(grid), [])
         if not found.needed():
             return _rebuilt(table, grid, plain)
         room -= sum(found.missing)
@@ -110,43 +115,42 @@ def _width(grid: _Grid) -> int:
 
 
 def _survey(grid: _Grid, width: int) -> _Mending:
-    taken = [[False] * width for _ in grid]
-    found = _Mending([0] * len(grid), [], [])
+    taken = [bytearray(width) for _ in grid]
+    found = _Mending([0] * len(grid), [])
     for number, row in enumerate(grid):
         at = 0
         for cell in row:
-            while at < width and taken[number][at]:
-                at += 1
+            at = taken[number].find(0, at)
             _place(taken, found, cell, number, at)
             at += cell.across
-        found.missing[number] += taken[number][at:].count(False)
+        found.missing[number] += taken[number].count(0, at)
     return found
 
 
-def _place(taken: list[list[bool]], found: _Mending, cell: _Cell, row: int, at: int) -> None:
-    """Take the places of a cell; where one is taken already the cell ends before it."""
+def _place(taken: list[bytearray], found: _Mending, cell: _Cell, row: int, at: int) -> None:
+    """Take the places of a cell; where one is taken already the cell ends before it.
+
+    A cell that also reaches below the last row keeps its width this time: prosemirror-tables sets
+    each span on the cell as it was, so the last one stands, and adds the cells for both.
+    """
     end = min(row + cell.down, len(taken))
-    if end < row + cell.down:
-        found.down.append((cell, end - row))
     lost = 0
     for reached in range(row, end):
-        for offset in range(cell.across):
-            place = at + offset
-            if place < len(taken[reached]) and not taken[reached][place]:
-                taken[reached][place] = True
-                continue
-            found.across.append((cell, max(offset, 1)))
-            lost += cell.across - offset
+        for offset, place in enumerate(range(at, at + cell.across)):
+            if taken[reached][place]:
+                found.spans.append((cell, offset, cell.down))
+                lost += cell.across - offset
+            taken[reached][place] = 1
     if lost:
         for reached in range(row, end):
             found.missing[reached] += lost
+    if end < row + cell.down:
+        found.spans.append((cell, cell.across, end - row))
 
 
 def _mend(grid: _Grid, found: _Mending) -> None:
-    for cell, across in found.across:
-        cell.across = across
-    for cell, down in found.down:
-        cell.down = down
+    for cell, across, down in found.spans:
+        cell.across, cell.down = across, down
     lacking = [number for number, missing in enumerate(found.missing) if missing]
     for number in lacking:
         row = grid[number]

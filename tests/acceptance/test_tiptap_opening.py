@@ -80,36 +80,18 @@ async def test_our_own_pages_open_in_silence(page: str, tiptap: Tiptap) -> None:
     await check_silent(tiptap, PAGES[page])
 
 
-@settings(max_examples=30, derandomize=True)
+@settings(max_examples=30)
 @given(nodes=st.lists(BLOCKS, min_size=1, max_size=6))
 def test_any_tree_of_the_content_rules_opens_in_silence(nodes: list[Node], tiptap: Tiptap) -> None:
     check_tree(nodes, tiptap)
 
 
-# The same tables in every run: in one of some hundreds the editor's mending is not yet ours.
-@settings(max_examples=40, derandomize=True)
-@given(table=tables(leaves()).filter(lambda table: not spans_collide(table)))
+@settings(max_examples=100)
+@given(table=tables(leaves()))
 def test_a_table_with_holes_is_to_us_what_an_editor_makes_of_it(
     table: Node, tiptap: Tiptap
 ) -> None:
     check_tree([table], tiptap)
-
-
-def spans_collide(table: Node) -> bool:
-    """Whether a cell reaches into another's place: there the editor's mending is not yet ours."""
-    taken: set[tuple[int, int]] = set()
-    for row, cells in enumerate(node for node in table.content if isinstance(node, Node)):
-        column = 0
-        for cell in (node for node in cells.content if isinstance(node, Node)):
-            while (row, column) in taken:
-                column += 1
-            across, down = cell.attrs.get("colspan", 1), cell.attrs.get("rowspan", 1)
-            places = {(row + y, column + x) for y in range(down) for x in range(across)}
-            if places & taken:
-                return True
-            taken |= places
-            column += across
-    return False
 
 
 def check_tree(nodes: Sequence[Node], tiptap: Tiptap) -> None:

@@ -60,6 +60,11 @@ A, B, C, HOLE = ("a", 1, 1), ("b", 1, 1), ("c", 1, 1), ("", 1, 1)
         ([(("a", 1, 2), B), (C,)], [[("a", 1, 2), B], [C]]),
         ([(("a", 1, 5), B), (C,)], [[("a", 1, 2), B], [C]]),
         ([(A, ("b", 1, 2)), (("c", 2, 1),)], [[HOLE, A, ("b", 1, 2), HOLE], [HOLE, HOLE, C]]),
+        # a cell that collides and reaches below the table: cut short at the second attempt only
+        (
+            [(A, ("b", 1, 3)), (), (("c", 2, 2),)],
+            [[A, ("b", 1, 3), *[HOLE] * 4], [HOLE] * 5, [C, *[HOLE] * 4]],
+        ),
         ([(("a", 1, 2),), ()], [[("a", 1, 2)], []]),
         ([(A,), ()], [[A], [HOLE]]),
         ([()], [[HOLE]]),
