@@ -75,6 +75,8 @@ format: $(ENVIRONMENT) ## let ruff mend what it can
 
 docs: $(ENVIRONMENT) ## the parts of pages that are drawn from code
 	$(BIN)/python -m actors.life_drawing docs/reference/life-of-an-actor.md
+	$(BIN)/python -m gateway.error_drawing docs/reference/errors.md
+	$(BIN)/python -m tests.unit.markdown.test_markdown_page
 
 bench: $(ENVIRONMENT) $(PEERS) ## docactor and its peers in the same run -> bench/results/latest.*
 	$(BIN)/python -m bench $(BENCH_ARGS)

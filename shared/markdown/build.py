@@ -11,7 +11,7 @@ from markdown_it.token import Token
 
 from shared.errors import TooLarge, UnsupportedMarkup
 from shared.limits import MAX_BLOCKS, MAX_DEPTH
-from shared.markdown.build_inline import InlineBuilder, build_inline, plain_alt
+from shared.markdown.build_inline import InlineBuilder, alt_of, build_inline
 from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, canon, read_placeholder
 from shared.markdown.html_reader import read_table
 from shared.markdown.layout import shown_children
@@ -298,7 +298,7 @@ def code_block(language: str, text: str) -> Node:
 
 def _image(token: Token) -> Node:
     attrs: Attrs = {"src": str(token.attrs["src"])}
-    if alt := plain_alt(token.children or []):
+    if alt := alt_of(token):
         attrs["alt"] = alt
     if title := token.attrs.get("title"):
         attrs["title"] = str(title)

@@ -32,6 +32,7 @@ OUR_TAG: Final = re.compile(r'<(/?)(strong|em|del|u|mark|sub|sup)(?: data-color=
 BREAK_TAG: Final = re.compile(r"<br ?/?>\Z")
 NOTHING: Final = "<!---->"  # keeps a line that is one tag from being an HTML block
 PARAGRAPH_TAG: Final = "<p>"  # between the paragraphs of a table cell
+_LINE_END: Final = re.compile("\r\n?|\n")
 _ESCAPABLE: Final = re.compile(r"([\\\[\]<>&`*_~!])")
 
 
@@ -62,7 +63,11 @@ class InlineBuilder:
                 self._end(_TOKEN_MARKS[token.tag])
 
     def _plain(self, token: Token) -> None:
-        self._text(token.content)
+        """Text; a line end that was written as an entity is white space, as in HTML."""
+        text = token.content
+        if "\n" in text or "\r" in text:
+            text = _LINE_END.sub(" ", text)
+        self._text(text)
 
     def _soft_break(self, _token: Token) -> None:
         if self.paragraphs[-1][-1:] != [HARD_BREAK]:
@@ -170,6 +175,11 @@ def build_inline(tokens: Sequence[Token]) -> Inline:
     return tuple(InlineBuilder(tokens).paragraphs[0])
 
 
+def alt_of(image: Token) -> str:
+    """An image's description as plain text."""
+    return plain_alt(image.children or [])
+
+
 def plain_alt(tokens: Sequence[Token]) -> str:
     """The plain text of an image's description."""
     parts = []
@@ -179,7 +189,7 @@ def plain_alt(tokens: Sequence[Token]) -> str:
         elif token.type in {"softbreak", "hardbreak"}:
             parts.append(" ")
         elif token.type == "image":
-            parts.append(plain_alt(token.children or []))
+            parts.append(alt_of(token))
     return "".join(parts)
 
 
@@ -187,6 +197,6 @@ def image_source(token: Token) -> str:
     """An image's own source; with a reference in it, what that reference stands for."""
     if "label" not in token.meta:
         return str(token.meta["source"])
-    alt = _ESCAPABLE.sub(r"\\\1", plain_alt(token.children or []))
+    alt = _ESCAPABLE.sub(r"\\\1", alt_of(token))
     tail = link_tail(str(token.attrs["src"]), str(token.attrs.get("title", "")))
     return f"![{alt}]{tail}"

@@ -24,6 +24,7 @@ from shared.markdown.parser import MARKDOWN
 # Text without any of these, and starting with a letter, is nothing but text.
 PLAIN: Final = re.compile(rf"(?![0-9])\w[^\\`*_~\[\]<&!$|#\n{CARRIER}]*(?<![ \t])\Z")
 _SPECIAL: Final = re.compile(r"\\+|`+|\*+|_+|~+|[\[\]<&!]")
+_BRACKET: Final = re.compile(r"[\[\]]")
 _PUNCTUATION: Final = re.compile(r"[!-/:-@\[-`{-~]")
 _ENTITY: Final = re.compile(
     r"&(?:#(?:[xX][0-9a-fA-F]{1,6}|[0-9]{1,7})|([a-zA-Z][a-zA-Z0-9]{1,31}));"
@@ -130,8 +131,9 @@ def escape(text: str, care: Caution, run: Run) -> str:
     """A run of text with what could be markup escaped."""
     parts: list[str] = []
     done = 0
+    brackets = _linking(text, run) if run.linked or care.links else frozenset()
     for match in _SPECIAL.finditer(text):
-        if _matters(text, match, care, run):
+        if match.start() in brackets or _matters(text, match, care, run):
             parts += (text[done : match.start()], "\\", "\\".join(match[0]))
             done = match.end()
     return "".join((*parts, text[done:])) if parts else text
@@ -147,15 +149,16 @@ def _matters(text: str, match: re.Match[str], care: Caution, run: Run) -> bool:
         case "*":
             return care.star and not _between_blanks(before, after)
         case "_":
-            return care.underscore and not (before.isalnum() and after.isalnum())
+            inside = before.isalnum() and after.isalnum()
+            return care.underscore and not inside and not _between_blanks(before, after)
         case "~":
             return care.tilde and (end - start > 1 or not before or not after)
         case "`":
             return care.tick
         case "[":
-            return run.linked or care.links or FOOTNOTE_REFERENCE.match(text, start) is not None
+            return FOOTNOTE_REFERENCE.match(text, start) is not None
         case "]":
-            return run.linked
+            return False  # `_linking` knows those that would
         case "!":
             return not after and not run.last
         case "<":
@@ -163,6 +166,27 @@ def _matters(text: str, match: re.Match[str], care: Caution, run: Run) -> bool:
             return opening and (care.html or (start == 0 and _is_html(text)))
         case _:
             return _is_entity(text, start)
+
+
+def _linking(text: str, run: Run) -> frozenset[int]:
+    """Places of brackets that could be a link's: all but pairs that nothing like one follows."""
+    lonely: set[int] = set()
+    waiting: list[int] = []
+    for match in _BRACKET.finditer(text):
+        at = match.start()
+        if match[0] == "[":
+            waiting.append(at)
+        elif not waiting:
+            lonely.add(at)
+        else:
+            after = text[at + 1 : at + 2]
+            open_end = not (after or run.last or run.linked)
+            if after in {"(", "["} or open_end:
+                lonely |= {waiting.pop(), at}
+            else:
+                waiting.pop()
+    found = lonely | set(waiting)
+    return frozenset(found if run.linked else {at for at in found if text[at] == "["})
 
 
 def _between_blanks(before: str, after: str) -> bool:
@@ -200,13 +224,22 @@ def _entity(character: str) -> str:
     return f"&#{ord(character)};"
 
 
-def guard_lines(text: str, *, bullet: bool) -> str:
-    """Line starts of a paragraph that would begin another block, escaped."""
+def guard_lines(text: str, *, bullet: bool = False, behind_box: bool = False) -> str:
+    """Line starts of a paragraph that would begin another block, escaped.
+
+    Args:
+        text: The paragraph.
+        bullet: It begins a bullet, which its text must not give a box.
+        behind_box: It begins a task: nothing is its first line's start.
+    """
     lines = text.split("\n")
-    guarded = [_guard_line(line, number, bullet=bullet) for number, line in enumerate(lines)]
+    guarded = [
+        line if behind_box and not number else _guard_line(line, number, bullet=bullet)
+        for number, line in enumerate(lines)
+    ]
     if len(lines) > 1 or guarded[0] is not lines[0]:
         text = "\n".join(guarded)
-    if text.startswith("$$") and text.count("$$") > 1:
+    if text.startswith("$$") and text.count("$$") > 1 and not behind_box:
         text = "\\" + text
     return text
 

@@ -43,6 +43,7 @@ class Place(Enum):
 
     PARAGRAPH = "paragraph"
     BULLET = "bullet"  # the first paragraph of a bullet without a box
+    TASK = "task"  # the first paragraph of a task, right behind its box
     HEADING = "heading"
     CELL = "cell"
 
@@ -69,8 +70,13 @@ class InlineWriter:
     def ways(self) -> Iterable[Callable[[], str]]:
         """Ways that read back as the same content nearly always; `inert` is for the rest."""
         if not self._all:
-            return (self.plain, self.careful)
-        return (self.plain, self.apart, self.tagged, self.careful)
+            return (self.bare, self.plain, self.careful)
+        return (self.bare, self.plain, self.apart, self.tagged, self.careful)
+
+    def bare(self) -> str:
+        """As `plain`, and no sign inside a line escaped: most mean nothing where they stand."""
+        parts = self._parts(self._unescaped)
+        return self._finish(parts, self._not_flanking(parts, set()))
 
     def plain(self) -> str:
         """Delimiters everywhere but where one alone could not open or close."""
@@ -107,6 +113,9 @@ class InlineWriter:
             return item.text
         return _code_span(item.text) if "code" in item.marks else spell(item, at)
 
+    def _unescaped(self, item: Text, at: int) -> str:
+        return self._escaped(item, at) if CARRIER in item.text else item.text
+
     def _escaped(self, item: Text, at: int) -> str:
         run = Run(linked="link" in item.marks, last=at == self._last)
         if CARRIER not in item.text:
@@ -133,8 +142,10 @@ class InlineWriter:
             return guard_edges(guard_heading(text))
         if self._place is Place.CELL:
             return guard_edges(text)
+        if self._place is Place.TASK:
+            return guard_edges(guard_lines(text, behind_box=True))
         if _LONE_TAG.fullmatch(text):
-            return text + NOTHING
+            return _lone_tag(text)
         return guard_edges(guard_lines(text, bullet=self._place is Place.BULLET))
 
     def _spelled(self, parts: list[Part], tagged: set[int]) -> list[str]:
@@ -172,6 +183,15 @@ class InlineWriter:
 
 
 _ONE_LINE: Final = frozenset({Place.HEADING, Place.CELL})
+
+
+def _lone_tag(tag: str) -> str:
+    """A tag alone in its paragraph, so that it is no HTML block: with a line end inside if it can.
+
+    On one line a complete tag would be one; white space inside a tag is white space.
+    """
+    name, _, rest = tag.partition(" ")
+    return f"{name}\n{rest}" if rest[:1].isalpha() else tag + NOTHING
 
 
 def _inert(item: Text, at: int) -> str:

@@ -10,8 +10,10 @@ import msgspec
 from shared.editor_shape import placeholder
 from shared.errors import UnsupportedMarkup
 from shared.markdown.build import LIST_BREAK
+from shared.markdown.build_inline import alt_of
 from shared.markdown.canon import EMPTY_PARAGRAPH, LISTS, MAX_START, canon
 from shared.markdown.destination import info_string, link_tail
+from shared.markdown.escape import Run, caution, escape, escape_all
 from shared.markdown.fidelity import unshown
 from shared.markdown.inline_writer import Place
 from shared.markdown.layout import (
@@ -23,6 +25,7 @@ from shared.markdown.layout import (
     shown_children,
 )
 from shared.markdown.parse import parse_lines
+from shared.markdown.parser import inline_tokens
 from shared.markdown.render_inline import render_inline
 from shared.markdown.render_table import table_lines
 from shared.tree import NO_HINTS, Hints, Node, Text
@@ -89,17 +92,26 @@ def block_lines(node: Node, *, top: bool = False) -> list[str]:
 
 
 def image_text(node: Node) -> str:
-    """`![alt](src "title")`."""
+    """`![alt](src "title")`, the description escaped no more than it takes to be read back."""
     alt = node.attrs.get("alt", "")
-    text = _alt(alt) if alt else ""
-    return f"![{text}]{link_tail(node.attrs.get('src', ''), node.attrs.get('title', ''))}"
+    tail = link_tail(node.attrs.get("src", ""), node.attrs.get("title", ""))
+    text = _image(escape(alt, caution([alt], {"link"}), _LINKED), tail)
+    return text if _reads_as(text, alt) else _image(escape_all(alt), tail)
 
 
-def _alt(alt: str) -> str:
-    escaped = (
-        re.sub(r"[!-/:-@\[-`{-~]", r"\\\g<0>", alt) if re.search(r"[\\`*_~\[\]<&!]", alt) else alt
-    )
-    return escaped.replace("\n", "&#10;").replace("\r", "&#13;")
+_LINKED: Final = Run(linked=True, last=True)
+
+
+def _image(description: str, tail: str) -> str:
+    return f"![{description}]{tail}".replace("\n", "&#10;").replace("\r", "&#13;")
+
+
+def _reads_as(text: str, alt: str) -> bool:
+    try:
+        tokens = inline_tokens(text)
+    except RecursionError:
+        return False
+    return [token.type for token in tokens] == ["image"] and alt_of(tokens[0]) == alt
 
 
 # --- code and carriers ---------------------------------------------------------------------
@@ -209,7 +221,7 @@ def _item_body(item: Node, children: tuple[Node, ...], *, loose: bool, bullet: b
     if first.type == "paragraph":
         empty = first == EMPTY_PARAGRAPH
         if task:
-            text = "" if empty else render_inline(first.content, Place.PARAGRAPH)
+            text = "" if empty else render_inline(first.content, Place.TASK)
             box = "[x]" if item.attrs.get("checked") else "[ ]"
             body = f"{box} {text}".rstrip(" ").split("\n")
         elif empty and not rest:

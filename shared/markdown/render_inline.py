@@ -60,6 +60,8 @@ def _reads_back(text: str, content: Inline, place: Place) -> bool:
     try:
         if place is Place.CELL:
             return _cell_content(text) == [content]
+        if place is Place.TASK:
+            return _task_content(text) == content
         heading = place is Place.HEADING
         blocks = BlockBuilder(block_tokens(f"# {text}" if heading else text), text).blocks()
     except RecursionError:
@@ -69,3 +71,17 @@ def _reads_back(text: str, content: Inline, place: Place) -> bool:
         return False
     node = blocks[0].node
     return node == expected or canon(node) == expected  # the former is quick, and mostly enough
+
+
+def _task_content(text: str) -> Inline | None:
+    """The content of the first paragraph of a task with this text, if it has nothing else."""
+    task = f"- [ ] {text}".replace("\n", "\n  ")
+    blocks = [canon(block.node) for block in BlockBuilder(block_tokens(task), task).blocks()]
+    if len(blocks) != 1 or blocks[0].type != "taskList":
+        return None
+    (item,) = blocks[0].content
+    assert isinstance(item, Node)
+    match item.content:
+        case (Node("paragraph", _, content),):
+            return content
+    return None

@@ -21,7 +21,6 @@ SHARE: Final = 0.98
 
 # Examples whose HTML changes, each with the reason. No text is lost in any of them.
 EXCEPTIONS: Final = {
-    39: "a newline written as an entity is a break: no editor holds one inside a line",
     149: "a table of the subset read back becomes a table of the document",
     160: "a table of the subset read back becomes a table of the document",
     173: "HTML that would swallow what follows is fenced",
@@ -31,9 +30,6 @@ EXCEPTIONS: Final = {
     545: "a link definition that the literal text beside it would bind to is fenced",
     563: "a link definition that the literal text beside it would bind to is fenced",
     592: "a link definition that the literal text beside it would bind to is fenced",
-    616: "a lone inline tag gets an empty comment, or it would be an HTML block",
-    642: "a lone inline tag gets an empty comment, or it would be an HTML block",
-    643: "a lone inline tag gets an empty comment, or it would be an HTML block",
 }
 
 

@@ -100,6 +100,19 @@ TEXTS: Final = {  # text of a paragraph -> its Markdown
     "a\\": "a\\",
     "C:\\dir\\*.txt": r"C:\dir\\*.txt",
     "\u2063<kbd>": "<kbd><!---->",
+    '\u2063<a href="b">': '<a\nhref="b">',
+    "\u2063</a >": "</a ><!---->",
+    "*args and **kwargs": "*args and **kwargs",
+    "*.py, *.md": "*.py, *.md",
+    "f(x)[0]": "f(x)[0]",
+    "see [1] (2)": "see [1] (2)",
+    "see [1](2)": r"see \[1](2)",
+    "use * and *": "use * and *",
+    "_private": "_private",
+    "a_ b_": "a_ b_",
+    "Vec<u8>": r"Vec\<u8>",
+    "a<b": "a<b",
+    "AT&T &c.": "AT&T &c.",
     "a \u2063<kbd>b\u2063</kbd>": "a <kbd>b</kbd>",
     "a\u2063[^1]": "a[^1]",
     "a \u2063![b](c)": "a ![b](c)",
@@ -114,6 +127,14 @@ TEXTS: Final = {  # text of a paragraph -> its Markdown
 def test_text_is_escaped_no_more_than_needed(text: str) -> None:
     assert render(paragraph(text)).text == TEXTS[text]
     assert [block.node for block in parse(TEXTS[text]).blocks] == [paragraph(text)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_escaped_would_be_markup(text: str) -> None:
+    """Without its backslashes it would be read as something else, above another block at least."""
+    if "\\" in TEXTS[text] and "\\" not in text:
+        read = parse(TEXTS[text].replace("\\", "") + "\n***").blocks[:-1]
+        assert [canon(block.node) for block in read] != [paragraph(text)]
 
 
 SPELLINGS: Final[dict[str, Node]] = {
@@ -149,7 +170,16 @@ SPELLINGS: Final[dict[str, Node]] = {
     "[a](<b(c>)": paragraph(link("a", "b(c")),
     "[a](<>)": paragraph(link("a", "")),
     "[a](javascript:x)": paragraph(link("a", "javascript:x")),
-    "[\\[a\\]](b)": paragraph(link("[a]", "b")),
+    "[[a]](b)": paragraph(link("[a]", "b")),
+    "[a\\]](b)": paragraph(link("a]", "b")),
+    "[a] [b](c)": paragraph("[a] ", link("b", "c")),
+    "**a** 2*3 b_c": paragraph(marked("a", "bold"), " 2*3 b_c"),
+    "**a** 2\\*3\\*4": paragraph(marked("a", "bold"), " 2*3*4"),
+    "![a_b (1)](c)": Node("image", {"src": "c", "alt": "a_b (1)"}),
+    "![\\[a\\](b)](c)": Node("image", {"src": "c", "alt": "[a](b)"}),
+    "- [ ] # a": Node("taskList", {}, (task(False, paragraph("# a")),)),
+    "- [ ] 1. [x] a": Node("taskList", {}, (task(False, paragraph("1. [x] a")),)),
+    "- [ ] a\\\n  \\# b": Node("taskList", {}, (task(False, paragraph("a", BREAK, "# b")),)),
     "[`c`](u)": paragraph(Text("c", {"link": stock_mark("link", {"href": "u"}), "code": {}})),
     '![a](b "t")': Node("image", {"src": "b", "alt": "a", "title": "t"}),
     "---": Node("horizontalRule"),
