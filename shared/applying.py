@@ -79,7 +79,10 @@ def _check_room(live: LiveDocument, plan: Plan) -> None:
             limit=MAX_BLOCKS,
         )
     new = [op.new for op in plan.ops if isinstance(op, Insert | Replace)]
-    size = live.size + sum(len(one.text.encode()) for one in new)
+    added = sum(len(one.text.encode()) for one in new)
+    size = live.size + added
+    if new and size > MAX_DOCUMENT_BYTES:  # by the log's bound: deleted text may be in it
+        size = live.encoded_size() + added
     if new and size > MAX_DOCUMENT_BYTES:
         raise TooLarge(
             f"markdown: the document would have {size:,} bytes, at most {MAX_DOCUMENT_BYTES:,}.",

@@ -229,7 +229,7 @@ class LiveDocument:
                 self.doc.apply_update(update)
         except ValueError as error:
             return Applied("refused", reason=str(error))
-        waits = leaves_over(get_update(update, self.doc.get_state()), self.clocks)
+        waits = self._captured != update and self._waits_for_more(update)
         if waits and self._captured == EMPTY_UPDATE:
             raise DocumentBrokenError("an update showed blocks that its log entry does not hold")
         told = (self._record(author, now, self.index.settle(now)), self._repair(now))
@@ -237,6 +237,10 @@ class LiveDocument:
         if waits:
             return Applied("leftover", effects)
         return Applied("applied" if effects else "unchanged", effects)
+
+    def _waits_for_more(self, update: bytes) -> bool:
+        """Whether something of an update just applied is not in the document yet."""
+        return leaves_over(get_update(update, self.doc.get_state()), self.clocks)
 
     def _repair(self, now: int) -> Effects | None:
         """Takes out children of the root that are no blocks, keeping their text.
@@ -304,6 +308,10 @@ class LiveDocument:
     def size(self) -> int:
         """A bound of the encoded size, in bytes: the last checkpoint and the log since."""
         return self._checkpoint_bytes + self._log_bytes
+
+    def encoded_size(self) -> int:
+        """The encoded size, in bytes: what `size` bounds, for the price of encoding it."""
+        return len(self.doc.get_update())
 
     def checkpoint_due(self) -> bool:
         enough = max(CHECKPOINT_MIN_BYTES, self._checkpoint_bytes // 4)
