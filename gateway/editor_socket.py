@@ -17,13 +17,7 @@ from gateway.link import DocumentLink
 from gateway.link_session import LinkSession, Shared
 from gateway.outbox import Outbox
 from shared import close_codes
-from shared.errors import (
-    CapabilityDenied,
-    DocactorError,
-    DocumentNotFound,
-    Overloaded,
-    Unauthenticated,
-)
+from shared.errors import DocactorError, Overloaded
 from shared.frames import Ack, Open
 from shared.limits import MAX_FRAME_BYTES, MAX_SESSIONS_PER_GATEWAY, SOCKET_OPEN_S
 from shared.protocol import Caller
@@ -53,12 +47,6 @@ class LinkRouter(Protocol):
 
 Authenticate = Callable[[str | None], Awaitable[Caller]]
 """The caller a token stands for; None for no token. Raises Unauthenticated."""
-
-_CODES: Final[tuple[tuple[type[DocactorError], int], ...]] = (
-    (Unauthenticated, close_codes.UNAUTHENTICATED),
-    (DocumentNotFound, close_codes.NOT_FOUND),
-    (CapabilityDenied, close_codes.FORBIDDEN),
-)
 
 
 def editor_socket(
@@ -115,10 +103,7 @@ def check_may_read(caller: Caller) -> None:
 
 def close_code(error: DocactorError) -> int:
     """What a websocket that ends with `error` is closed with; retryable unless final."""
-    for kind, code in _CODES:
-        if isinstance(error, kind):
-            return code
-    return close_codes.TRY_AGAIN
+    return close_codes.of_error(error.code)
 
 
 async def _refuse(websocket: WebSocket, code: int, reason: str) -> None:

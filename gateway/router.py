@@ -74,11 +74,7 @@ REPEATABLE: Final = frozenset(
     }
 )
 # These say that a document will not be opened again here, and how its editors are told.
-FINAL: Final[dict[type[DocactorError], int]] = {
-    ShuttingDown: close_codes.GOING_AWAY,
-    DocumentNotFound: close_codes.NOT_FOUND,
-    DocumentCorrupt: close_codes.FAILED,
-}
+FINAL: Final = (ShuttingDown, DocumentNotFound, DocumentCorrupt)  # no retry re-attaches a link
 
 
 class LostCallError(Exception):
@@ -367,8 +363,8 @@ class Router:
             try:
                 route: Route = await self.directory("locate", key.doc_id, key)
                 await link.attach(route)
-            except tuple(FINAL) as error:
-                code, reason = FINAL[type(error)], error.message
+            except FINAL as error:
+                code, reason = close_codes.of_error(error.code), error.message
                 break
             except DocactorError as error:
                 log.warning("cannot re-attach to %s: %s", key.doc_id, error.message)
