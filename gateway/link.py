@@ -84,6 +84,7 @@ class DocumentLink:
         self._next_session = EVERYBODY + 1
         self._guard = AwarenessGuard()
         self._waiters: set[_Waiter] = set()
+        self._told_waiting = False
         self._last_seq: int | None = None  # the last batch the sessions were sent
         self._handlers: dict[int, Callable[[bytes], None]] = {
             Kind.BROADCAST: self._broadcast,
@@ -223,19 +224,22 @@ class DocumentLink:
             return True
         waiter = _Waiter(change_seq, ignore_principal)
         self._waiters.add(waiter)
-        if len(self._waiters) == 1:
-            self._tell_waiting()
+        self._tell_waiting()
         try:
             with anyio.move_on_after(seconds):
                 await waiter.woken.wait()
             return waiter.woken.is_set()
         finally:
             self._waiters.discard(waiter)
-            if not self._waiters:
-                self._tell_waiting()
+            self._tell_waiting()
 
     def _tell_waiting(self) -> None:
-        self.send(encode_frame(Kind.WAITING, b"\x01" if self._waiters else b"\x00"))
+        """Only whether anybody waits: of hundreds who are woken at once the last one tells."""
+        waits = bool(self._waiters)
+        if waits is self._told_waiting:
+            return
+        self._told_waiting = waits
+        self.send(encode_frame(Kind.WAITING, b"\x01" if waits else b"\x00"))
 
     def _wake(self, principals: frozenset[str] | None) -> None:
         for waiter in tuple(self._waiters):
@@ -258,8 +262,8 @@ class DocumentLink:
         if welcome.change_seq > self.change_seq:
             self.change_seq = welcome.change_seq
             self._wake(None)
-        if self._waiters:
-            self._tell_waiting()
+        self._told_waiting = False
+        self._tell_waiting()
         for session in self._sessions.values():
             self.send(session.opening())
             session.sink.query_awareness()

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
 
 from gateway.ports import RouterPort
 from shared.cursor import FLAG_BITS, TAG_BITS
-from shared.limits import MAX_WAKES
+from shared.limits import MAX_WAKES, WOKEN_READS
 from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult
 
 
@@ -26,12 +27,22 @@ class Held:
     def __init__(self) -> None:
         self._scopes: set[anyio.CancelScope] = set()
         self._released = False
+        self._turns: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
         self.total = 0  # waits that began
 
     @property
     def waiting(self) -> int:
         """Waits going on."""
         return len(self._scopes)
+
+    def turns(self, ref: str) -> anyio.CapacityLimiter:
+        """Whose turn it is to read a document: one commit may wake hundreds who follow it, and
+        all at once they would leave no room for anybody else.
+        """
+        turns = self._turns.get(ref)
+        if turns is None:
+            turns = self._turns[ref] = anyio.CapacityLimiter(WOKEN_READS)
+        return turns
 
     @contextmanager
     def hold(self) -> Iterator[anyio.CancelScope]:
@@ -82,6 +93,7 @@ class ChangesWait:
         self._request = request
         self._now = now
         self._ignored = caller.principal if request.exclude_self else None
+        self._turns = held.turns(ref)
 
     async def answer(self, wait_s: float, settle_s: float) -> ReadChangesResult:
         """The changes, at once when `wait_s` is 0.
@@ -92,13 +104,14 @@ class ChangesWait:
         Raises:
             DocactorError: as reading does.
         """
-        if wait_s > 0:
-            await self._until_settled(settle_s, self._now() + wait_s)
-        return await self._read(self._request)
+        if wait_s <= 0:
+            return await self._read(self._request)
+        await self._until_settled(settle_s, self._now() + wait_s)
+        return await self._read_in_turn(self._request)
 
     async def _until_settled(self, settle_s: float, deadline: float) -> None:
         look = msgspec.structs.replace(self._request, look=True)
-        found = await self._read(look)
+        found = await self._read_in_turn(look)
         if _has_changes(found) and not _is_final(found):
             await self._settle(_seq(found), settle_s, deadline)
             return
@@ -108,7 +121,11 @@ class ChangesWait:
             if not await self._wait(_seq(found), deadline - self._now()):
                 return
             await self._settle(_seq(found), settle_s, deadline)
-            found = await self._read(look)
+            found = await self._read_in_turn(look)
+
+    async def _read_in_turn(self, request: ReadChangesRequest) -> ReadChangesResult:
+        async with self._turns:
+            return await self._read(request)
 
     async def _read(self, request: ReadChangesRequest) -> ReadChangesResult:
         result: ReadChangesResult = await self._router.call(

@@ -180,6 +180,7 @@ MAX_LISTED_ANCHORS: Final = 50  # anchors in the text of a tool result; all are 
 PARSE_INLINE_CHARS: Final = (
     20_000  # Markdown parsed on the loop (about 20 ms); more goes to a thread
 )
+WOKEN_READS: Final = 16  # waiting calls of one document that read at once when it changes
 MAX_WAKES: Final = 20  # times a waiting read_changes reads before it answers with what it has
 MAX_FIDELITY_NOTES: Final = 20  # of one block; clients make up names of attributes and marks
 MAX_NOTED_CHARS: Final = 64  # of such a name in a note

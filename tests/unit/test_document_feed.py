@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pycrdt import XmlElement, XmlText
 
 from shared.errors import InvalidCursor
-from tests.unit.documents import ANN, OTHER, SCRIBE, Bench, anchors, block_id
+from tests.unit.documents import ANN, OTHER, SCRIBE, Bench, anchors, block_id, text_of
 
 pytestmark = pytest.mark.anyio
 TEXT = "# Plan\n\nFirst words.\n\nSecond words.\n\nThird words.\n"
@@ -153,3 +154,54 @@ async def test_a_look_of_the_gateways_leaves_the_reader_where_it_was() -> None:
     text = TEXT.replace("First words.", "First words. more, revised.")
     result = await bench.patch(text, base=answer.cursor)
     assert (result.replaced, result.conflicts) == (1, ())
+
+
+@pytest.mark.parametrize("max_chars", [1, 300, 1_000, 40_000])
+async def test_hundreds_of_changed_blocks_come_in_pages_that_miss_and_repeat_nothing(
+    max_chars: int,
+) -> None:
+    bench = await Bench.of("\n\n".join(f"Paragraph {n}." for n in range(600)) + "\n")
+    mirror = await bench.mirror()
+    editor = bench.editor()
+    for n in range(0, 600, 2):  # 300 are typed in
+        text_of(editor, n).insert(0, "x")
+    for n in range(500, 520):  # 20 come
+        editor.root.children.insert(n, XmlElement("paragraph", {}, [XmlText(f"New {n}.")]))
+    for n in range(19, 0, -2):  # 10 go
+        del editor.root.children[n]
+    editor.push()
+    pages, listed, removed = 0, list[str](), list[str]()
+    more = True
+    while more:
+        page = await bench.changes(mirror.cursor, max_chars=max_chars)
+        pages, more = pages + 1, page.more
+        used = [len(block.text) for block in page.blocks]
+        assert len(used) == 1 or sum(used) <= max_chars
+        listed += [block_id(block.anchor) for block in page.blocks]
+        removed += page.removed
+        mirror.apply(page)
+    assert (len(listed), len(set(listed))) == (320, 320)
+    assert len(set(removed)) == 10
+    assert pages == {1: 320, 300: 16, 1_000: 5, 40_000: 1}[max_chars]
+    assert mirror.markdown() == await bench.markdown()
+
+
+async def test_pages_are_exact_while_the_document_is_edited_between_them() -> None:
+    bench = await Bench.of("\n\n".join(f"Paragraph {n}." for n in range(400)) + "\n")
+    mirror = await bench.mirror()
+    editor = bench.editor()
+    for n in range(350):
+        text_of(editor, n).insert(0, "x")
+    editor.push()
+    number, more = 0, True
+    while more:
+        page = await bench.changes(mirror.cursor, max_chars=300)
+        mirror.apply(page)
+        more, number = page.more, number + 1
+        if number <= 12:  # in blocks that were given, and in blocks that are still to come
+            await bench.type(number, "y")
+            await bench.type(349 - number, "z")
+            await bench.erase(40 + number)
+            await bench.paragraph(60 + number, f"New {number}.")
+    assert number > 12
+    assert mirror.markdown() == await bench.markdown()

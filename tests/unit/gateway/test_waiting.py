@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import pytest
 
 from gateway.waiting import ChangesWait, Held
 from shared.errors import Overloaded
 from shared.ids import BlockRef
+from shared.limits import WOKEN_READS
 from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult, ReplaceRequest
 from shared.tree import Block, Node
 from tests.unit.gateway.fakes import OWNER, READER, FakeDocument, FakeRouter
@@ -190,3 +193,52 @@ async def test_an_error_of_the_link_is_the_callers(
     document.link.failure = Overloaded("The document keeps moving.")
     with pytest.raises(Overloaded):
         await Reader(router, document.cursor()).run(LONG, 3)
+
+
+async def test_hundreds_who_wait_ask_nothing_and_are_all_answered(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    held, answers = Held(), list[ReadChangesResult]()
+    request = ReadChangesRequest(cursor=document.cursor())
+
+    async def follow() -> None:
+        wait = ChangesWait(router, held, "plan", READER, request)
+        answers.append(await wait.answer(LONG, 0.0))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(500):
+            tasks.start_soon(follow)
+        await anyio.wait_all_tasks_blocked()
+        assert (held.waiting, document.link.waiting) == (500, 500)
+        asked = len(router.requests)
+        await anyio.wait_all_tasks_blocked()
+        assert len(router.requests) == asked == 500
+        edit(document, "two")
+    assert [answer.blocks[0].text for answer in answers] == ["two"] * 500
+    assert len(router.requests) == 3 * 500
+
+
+async def test_those_who_are_woken_at_once_read_in_turn(
+    router: FakeRouter, document: FakeDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, reading, most = Held(), 0, 0
+    call = router.call
+
+    async def counted(*arguments: Any) -> Any:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        try:
+            return await call(*arguments)
+        finally:
+            reading -= 1
+
+    monkeypatch.setattr(router, "call", counted)
+    request = ReadChangesRequest(cursor=document.cursor())
+    async with anyio.create_task_group() as tasks:
+        for _ in range(100):
+            wait = ChangesWait(router, held, "plan", READER, request)
+            tasks.start_soon(wait.answer, LONG, 0.0)
+        await anyio.wait_all_tasks_blocked()
+        edit(document, "two")
+    assert most == WOKEN_READS
