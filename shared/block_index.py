@@ -225,6 +225,8 @@ class BlockIndex:
         observer.check()
         if not observer.touched and not observer.astray:
             return NOTHING
+        if (slot := observer.alone()) is not None and not hints:
+            return self._settle_alone(slot, now_ms)
         settled_anew = observer.astray
         if settled_anew and not observer.restart(list(observer.order)):
             return NOTHING
@@ -243,6 +245,23 @@ class BlockIndex:
                 for (_, slot), one, block_id in zip(placed, touched, ids, strict=True)
             ]
         return self._finish(now_ms, placed, after)
+
+    def _settle_alone(self, slot: Slot, now_ms: int) -> Settled:
+        """What a keystroke takes: the rules leave the only block touched its id."""
+        old = _entry_of(slot)
+        self._lately.forget(now_ms)
+        with self._fragment.doc.transaction():
+            ((place, _),) = self._observer.placed()
+            seen = self._see(slot)
+            assert seen is not None
+            slot.entry = entry = self._entry(slot, seen, old.id, _AS_BEFORE)
+        writer = SpliceWriter()
+        writer.keep(place)
+        writer.replace(old, entry)
+        self._observer.settled()
+        same = entry.fingerprint == old.fingerprint
+        rows = () if same else (Draft(old.id, "changed"),)
+        return Settled(writer.done(now_ms), rows, frozenset((old.id,)))
 
     def _look(self, placed: Placed) -> list[Touched]:
         """The touched elements as values. Only what changed inside is read."""
@@ -266,7 +285,7 @@ class BlockIndex:
                 return Seen(attribute, slot.entry.known.look, slot.entry.known.words)
         slot.node = self._reader.read(slot.element)
         look = self._reader.fingerprint(slot.node, NO_HINTS)
-        return Seen(attribute, look, Words.of(self._reader.words(slot.element)))
+        return Seen(attribute, look, Words.of(self._reader.words(slot.element, slot.node)))
 
     # --- whose id --------------------------------------------------------------------------------
 

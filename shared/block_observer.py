@@ -126,6 +126,14 @@ class BlockObserver:
         self.astray = False
         return True
 
+    def alone(self) -> Slot | None:
+        """The only block touched, when nothing but its inside was; else None."""
+        if len(self.touched) != 1 or self.astray:
+            return None
+        (slot,) = self.touched
+        known = slot.entry is not None and slot.element is not None and not slot.gone
+        return slot if known and slot.inside and not slot.attribute_set else None
+
     def placed(self) -> list[tuple[int, Slot]]:
         """What was touched, with places in `order`. A block that came and went is nothing."""
         for slot in [slot for slot in self.touched if slot.gone and slot.entry is None]:

@@ -12,10 +12,10 @@ from shared.tree import Hints, Node
 
 
 class BlockReader(Protocol):
-    """Called inside a transaction. `fingerprint` gives 16 hex digits."""
+    """Called inside a transaction. `fingerprint` gives 16 hex digits, `node`: as `read`."""
 
     def read(self, element: XmlElement | XmlText, block_id: str = "") -> Node: ...
-    def words(self, element: XmlElement | XmlText) -> str: ...
+    def words(self, element: XmlElement | XmlText, node: Node | None = None) -> str: ...
     def fingerprint(self, node: Node, hints: Hints) -> str: ...
 
 
@@ -25,8 +25,9 @@ class StockReader:
     def read(self, element: XmlElement | XmlText, block_id: str = "") -> Node:
         return blocks.read(element, block_id)
 
-    def words(self, element: XmlElement | XmlText) -> str:
-        return blocks.words(element)
+    def words(self, element: XmlElement | XmlText, node: Node | None = None) -> str:
+        found = None if node is None else blocks.words_of(node)
+        return blocks.words(element) if found is None else found
 
     def fingerprint(self, node: Node, hints: Hints) -> str:
         return schema.fingerprint(node, hints)

@@ -162,6 +162,23 @@ def words(element: XmlElement | XmlText) -> str:
     return "".join(parts).strip()
 
 
+def words_of(node: Node) -> str | None:
+    """`words` of the element `node` was read from; None when only the element can say them."""
+    parts: list[str] = []
+    return "".join(parts).strip() if _gather(node, parts) else None
+
+
+def _gather(node: Node, parts: list[str]) -> bool:
+    for item in node.content:
+        if isinstance(item, Text):
+            parts.append(item.text)
+        elif item.type == "opaque" or not _gather(item, parts):
+            return False
+    if node.type in _LINE_ENDS:
+        parts.append("\n")
+    return node.type != "opaque"
+
+
 _LINE_ENDS: Final = TEXTBLOCKS | {"hardBreak"}
 
 

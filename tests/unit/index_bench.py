@@ -33,7 +33,7 @@ class CountingReader(StockReader):
         self.read_blocks += 1
         return super().read(element, block_id)
 
-    def words(self, element: XmlElement | XmlText) -> str:
+    def words(self, element: XmlElement | XmlText, _node: Node | None = None) -> str:
         self.read_words += 1
         return super().words(element)
 
