@@ -47,15 +47,16 @@ FULL: Final = Plan(
     documents=1_000,
     parses=9,
 )
+# The works that have a peer, and little of what takes long to set up.
 QUICK: Final = Plan(
     rounds=2,
-    works=(Work("P1", 1, 50, 100, 4.0, 2), Work("P3", 50, 4, 500, 5.0)),
-    agent_calls=60,
-    idle_s=2.0,
-    opens=12,
-    kills=15,
+    works=(Work("P1", 1, 50, 100, 3.0, 2), Work("P3", 50, 4, 500, 4.0)),
+    agent_calls=40,
+    idle_s=1.0,
+    opens=0,
+    kills=0,
     documents=0,
-    parses=3,
+    parses=1,
 )
 
 
