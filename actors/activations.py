@@ -313,12 +313,12 @@ class Activations:
             self._nodes.give_back(holder)
             raise
         predecessor = before.holder if before is not None else None
-        if predecessor is not None:
-            # The file says who may write before the kill: a zombie reads it at its next batch.
-            await self._files.write_epoch(doc_id, key.epoch)
-            await self._nodes.kill(predecessor)
-            self.tallies.takeovers += 1
         try:
+            if predecessor is not None:
+                # The file says who may write before the kill: a zombie reads it at its next batch.
+                await self._files.write_epoch(doc_id, key.epoch)
+                await self._nodes.kill(predecessor)
+                self.tallies.takeovers += 1
             try:
                 activated = await self._order(holder, key, seed)
             except Moved as error:
@@ -348,12 +348,16 @@ class Activations:
 
     async def _refused(self, key: RouteKey, holder: Holder, predecessor: Holder | None) -> None:
         """The slot is blank again and has no file open."""
+        try:
+            if predecessor is None:
+                await self._catalog.hand_back(key.doc_id, key.epoch, self._now_ms())
+            else:
+                # It may have outlived its kill and hold the file: the next opening kills it again.
+                await self._catalog.raise_epoch(key.doc_id, predecessor, 0, self._now_ms())
+        except StorageUnavailable:
+            await self._discard(holder)  # as in `_close`
+            raise
         self._nodes.give_back(holder)
-        if predecessor is None:
-            await self._catalog.hand_back(key.doc_id, key.epoch, self._now_ms())
-        else:
-            # It may have outlived its kill and hold the file: the next opening kills it again.
-            await self._catalog.raise_epoch(key.doc_id, predecessor, 0, self._now_ms())
 
     # --- closing ----------------------------------------------------------------------------------
 
@@ -373,7 +377,13 @@ class Activations:
             held.busy, held.used = True, _now()
             return False
         del self._held[doc_id]
-        await self._catalog.hand_back(doc_id, key.epoch, self._now_ms())
+        try:
+            await self._catalog.hand_back(doc_id, key.epoch, self._now_ms())
+        except StorageUnavailable:
+            # The catalog still says that this slot has the document. Whoever opens it next kills
+            # the slot, which must not hold another document by then.
+            await self._discard(held.holder)
+            raise
         used_up = self._reuses.get(held.holder.actor, 0) >= self._settings.slot_reuses
         self.tallies.recycled += used_up
         if used_up or self._on_drained(held):
@@ -443,7 +453,11 @@ class Activations:
         except SlotSilentError:
             return  # slow or stopped; a gateway that needs it will say so
         if self._held.get(doc_id) is held and beat.whoami.key == held.route.key:
-            await self._note(held, beat)
+            try:
+                await self._note(held, beat)
+            except DocactorError as error:
+                # The others' heartbeats go on: slots that hear none leave.
+                log.warning("document %s: %s", doc_id, error.message)
 
     async def _note(self, held: Held, beat: Beat) -> None:
         held.busy, held.used = beat.busy, _now() - beat.idle_s
@@ -461,8 +475,9 @@ class Activations:
         before, held.reported = held.reported, report
         self.tallies.heard(before, report)
         told = (report.title, report.updated_at)
-        if before is None or told != (before.title, before.updated_at):
+        if told != held.noted:
             await self._catalog.report(report.key.doc_id, *told)
+            held.noted = told
 
 
 def _now() -> float:

@@ -22,11 +22,16 @@ class Background:
     @asynccontextmanager
     async def open(cls) -> AsyncIterator[Background]:
         """The scope of the tasks: leaving it cancels what still runs and waits for it."""
-        async with anyio.create_task_group() as group:
-            try:
-                yield cls(group)
-            finally:
-                group.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as group:
+                try:
+                    yield cls(group)
+                finally:
+                    group.cancel_scope.cancel()
+        except ExceptionGroup as failed:
+            # The scope's own error as it was: those of tasks end in `_guarded`.
+            (error,) = failed.exceptions
+            raise error from error.__cause__
 
     def spawn(self, work: Callable[[], Awaitable[object]], name: str) -> None:
         """Runs `work` beside the others; `name` is for logs."""

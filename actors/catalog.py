@@ -14,7 +14,7 @@ import aiosqlite
 import anyio
 import msgspec
 
-from actors.copying import copy_database
+from actors.copying import copy_database, is_damage
 from actors.migrations import CATALOG, NewerSchemaError, NoSchemaError
 from actors.ports import Assignment, Creation, Holder
 from actors.sql import SCHEMA, load_queries, section
@@ -42,6 +42,7 @@ class SqliteCatalog:
 
     def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
+        self._closed = False
 
     @classmethod
     async def open(cls, path: Path, takeover_s: float = TAKEOVER_S) -> SqliteCatalog:
@@ -66,7 +67,7 @@ class SqliteCatalog:
     async def _open(cls, path: Path) -> SqliteCatalog:
         catalog = cls(await aiosqlite.connect(path, isolation_level=None))
         try:
-            await catalog._run(_prepare)
+            await catalog._hop(_prepare)
         except BaseException:
             # A connection left open keeps the interpreter from ending.
             await catalog.close()
@@ -272,12 +273,18 @@ class SqliteCatalog:
 
     async def integrity(self) -> tuple[str, ...]:
         def work(db: sqlite3.Connection) -> tuple[str, ...]:
-            said = (str(row[0]) for row in db.execute("PRAGMA integrity_check"))
+            try:
+                said = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                return (str(error),)  # so broken that it cannot even be checked
             return tuple(text for text in said if text != "ok")
 
         return await self._run(work)
 
     async def close(self) -> None:
+        self._closed = True
         with anyio.CancelScope(shield=True):
             await self._connection.close()
 
@@ -286,18 +293,27 @@ class SqliteCatalog:
             db.execute("BEGIN IMMEDIATE")
             try:
                 result = work(db)
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # SQLite may have rolled back by itself, on a full disk
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
             return result
 
-        try:
-            return await self._run(transaction)
-        except sqlite3.Error as error:
-            raise StorageUnavailable(f"The catalog cannot be written: {error}.") from error
+        return await self._run(transaction, "written")
 
-    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _run(self, work: Callable[[sqlite3.Connection], T], what: str = "read") -> T:
+        """One hop. Raises StorageUnavailable, whatever SQLite says."""
+        try:
+            return await self._hop(work)
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"The catalog cannot be {what}: {error}.") from error
+        except ValueError as error:
+            if self._closed:  # meanwhile: aiosqlite knows no error of its own for that
+                raise StorageUnavailable("The catalog has just been closed.") from error
+            raise
+
+    async def _hop(self, work: Callable[[sqlite3.Connection], T]) -> T:
         # aiosqlite has no public way to run several statements in one hop to its thread. Shielded:
         # a cancelled call may still land, and nobody would know.
         connection = self._connection

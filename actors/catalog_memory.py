@@ -1,6 +1,7 @@
 """The catalog in memory: the double of `actors.catalog.SqliteCatalog`, for tests.
 
-Fault switch: `fail_next` is raised, once, by the next method that writes.
+Fault switches: `fail_next` is raised, once, by the next method that writes; `failing` by every
+method for as long as it is set.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class MemoryCatalog:
 
     def __init__(self) -> None:
         self.fail_next: DocactorError | None = None
+        self.failing: DocactorError | None = None
         self.lookups = 0  # of ready documents
         self._documents: dict[str, DocumentRow] = {}
         self._creations: dict[tuple[str, str], Creation] = {}
@@ -31,6 +33,7 @@ class MemoryCatalog:
         self.copies: dict[Path, tuple[DocumentRow, ...]] = {}
 
     async def document(self, ref: str) -> DocumentRow | None:
+        self._may_answer()
         self.lookups += 1
         ready = [row for row in self._documents.values() if row.state == "ready"]
         by_id = [row for row in ready if row.doc_id == ref]
@@ -55,13 +58,15 @@ class MemoryCatalog:
 
     async def forget(self, doc_id: str) -> None:
         self._may_fail()
-        if self._documents[doc_id].state == "creating":
+        if doc_id in self._documents and self._documents[doc_id].state == "creating":
             self._remove(doc_id)
 
     async def creating(self) -> tuple[str, ...]:
+        self._may_answer()
         return tuple(d.doc_id for d in self._documents.values() if d.state == "creating")
 
     async def creation(self, principal: str, key: str) -> Creation | None:
+        self._may_answer()
         return self._creations.get((principal, key))
 
     async def delete_document(self, doc_id: str, now: int) -> bool:
@@ -73,6 +78,7 @@ class MemoryCatalog:
         return True
 
     async def deleted_document(self, ref: str) -> DocumentRow | None:
+        self._may_answer()
         rows = self._deleted()
         by_id = [row for _, row in rows if row.doc_id == ref]
         return next(iter(by_id + [row for _, row in reversed(rows) if row.slug == ref]), None)
@@ -80,6 +86,7 @@ class MemoryCatalog:
     async def deleted_page(
         self, query: str, before: tuple[int, str] | None, limit: int
     ) -> tuple[DocumentRow, ...]:
+        self._may_answer()
         found = [
             row
             for place, row in reversed(self._deleted())
@@ -96,6 +103,7 @@ class MemoryCatalog:
         return True
 
     async def expired(self, now: int, limit: int) -> tuple[str, ...]:
+        self._may_answer()
         due = [
             (row.expires_at, row.doc_id)
             for row in self._documents.values()
@@ -106,6 +114,7 @@ class MemoryCatalog:
     async def purgeable(
         self, until: int, after: tuple[int, str], limit: int
     ) -> tuple[tuple[int, str], ...]:
+        self._may_answer()
         places = [place for place, _ in self._deleted() if place[0] <= until and place > after]
         return tuple(places[:limit])
 
@@ -115,9 +124,11 @@ class MemoryCatalog:
             self._remove(doc_id)
 
     async def counts(self) -> dict[DocumentState, int]:
+        self._may_answer()
         return dict(Counter(row.state for row in self._documents.values()))
 
     async def drained(self) -> frozenset[str]:
+        self._may_answer()
         return frozenset(self._drained)
 
     async def set_drained(self, node_id: str, at: int | None) -> None:
@@ -130,6 +141,7 @@ class MemoryCatalog:
     async def page(
         self, query: str, before: tuple[int, str] | None, limit: int
     ) -> tuple[DocumentRow, ...]:
+        self._may_answer()
         found = [
             row
             for row in self._documents.values()
@@ -148,9 +160,11 @@ class MemoryCatalog:
             self._change(doc_id, title=title or row.title, updated_at=at)
 
     async def assignment(self, doc_id: str) -> Assignment | None:
+        self._may_answer()
         return self._assignments.get(doc_id)
 
     async def held(self) -> tuple[Assignment, ...]:
+        self._may_answer()
         return tuple(a for a in self._assignments.values() if a.holder is not None)
 
     async def raise_epoch(self, doc_id: str, holder: Holder, least: int, now: int) -> int:
@@ -172,9 +186,11 @@ class MemoryCatalog:
         self._tokens[token_hash] = row
 
     async def token(self, token_hash: bytes) -> TokenRow | None:
+        self._may_answer()
         return self._tokens.get(token_hash)
 
     async def tokens(self) -> tuple[TokenRow, ...]:
+        self._may_answer()
         return tuple(sorted(self._tokens.values(), key=lambda row: (row.created, row.id)))
 
     async def revoke_token(self, token_id: str, now: int) -> bool:
@@ -192,6 +208,7 @@ class MemoryCatalog:
                 self._tokens[token_hash] = msgspec.structs.replace(row, last_used=now)
 
     async def number(self, key: str) -> int:
+        self._may_answer()
         return self._numbers.get(key, 0)
 
     async def set_number(self, key: str, value: int) -> None:
@@ -199,6 +216,7 @@ class MemoryCatalog:
         self._numbers[key] = value
 
     async def states(self) -> dict[str, DocumentState]:
+        self._may_answer()
         return {doc_id: row.state for doc_id, row in sorted(self._documents.items())}
 
     async def back_up(self, target: Path) -> CatalogCopy:
@@ -208,6 +226,7 @@ class MemoryCatalog:
         return CatalogCopy(Copied(0, ""), ready)
 
     async def integrity(self) -> tuple[str, ...]:
+        self._may_answer()
         return ()
 
     async def close(self) -> None:
@@ -228,7 +247,12 @@ class MemoryCatalog:
     def _change(self, doc_id: str, **fields: object) -> None:
         self._documents[doc_id] = msgspec.structs.replace(self._documents[doc_id], **fields)
 
+    def _may_answer(self) -> None:
+        if self.failing is not None:
+            raise self.failing
+
     def _may_fail(self) -> None:
+        self._may_answer()
         if self.fail_next is not None:
             error, self.fail_next = self.fail_next, None
             raise error

@@ -92,6 +92,7 @@ class Directory:
         self._tokens = TokenRegister(catalog, now_ms=now_ms)
         self._retention = Retention(catalog, files, activations.put_away, now_ms)
         self._creating: dict[tuple[str, str], asyncio.Lock] = {}
+        self._half_made: set[str] = set()  # creations that failed and left something
         self._draining = False
 
     @classmethod
@@ -134,6 +135,7 @@ class Directory:
             for work, name in (
                 (activations.sweep, "heartbeats"),
                 (directory._retention.step, "retention"),
+                (directory._undo, "creations that failed"),
             ):
                 background.spawn(partial(directory._repeat, work, name, every_s), name)
             yield directory
@@ -292,14 +294,25 @@ class Directory:
                 )
                 await self._catalog.make_ready(row.doc_id, msgspec.msgpack.encode(made))
         except DocactorError:
-            await self._undo(row.doc_id)
+            self._half_made.add(row.doc_id)
+            await self._undo()
             raise
         return made
 
-    async def _undo(self, doc_id: str) -> None:
-        await self._activations.passivate(doc_id, None)
-        await self._files.remove(doc_id)
-        await self._catalog.forget(doc_id)
+    async def _undo(self) -> None:
+        """Removes what creations that failed have left; what does not go now, goes later.
+
+        The fault that stopped the creation, a full disk say, may stop this as well.
+        """
+        for doc_id in tuple(self._half_made):
+            try:
+                await self._activations.put_away(doc_id)
+                await self._files.remove(doc_id)
+                await self._catalog.forget(doc_id)
+            except DocactorError as error:
+                log.warning("creation of %s is not undone yet: %s", doc_id, error.message)
+            else:
+                self._half_made.discard(doc_id)
 
     async def _reserve(
         self, seed: Seed, slug: str | None, expires_at: int | None, creation: Creation | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import time
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -50,6 +51,11 @@ class DirectoryActor:
             return await getattr(self._directory, method)(*args)
         except DocactorError as error:
             return error.to_wire()
+        except Exception:
+            # A border: what is said to a caller is an id, what happened is in the log.
+            error_id = secrets.token_hex(4)
+            log.exception("%s failed, error %s", method, error_id)
+            return InternalError("Something went wrong here.", error_id=error_id).to_wire()
 
     async def process(self) -> int:
         """The pid of the Directory."""

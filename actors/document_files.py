@@ -6,16 +6,20 @@ The database itself is opened by the document's actor alone: here is nothing tha
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import anyio
 
+from shared.errors import StorageUnavailable
 from shared.ids import is_doc_id
+
+T = TypeVar("T")
 
 
 class Files(Protocol):
-    """The Directory's port to the data folder."""
+    """The Directory's port to the data folder; what waits raises StorageUnavailable."""
 
     def path(self, doc_id: str) -> str:
         """The document's SQLite file."""
@@ -47,21 +51,28 @@ class DocumentFiles:
 
     async def write_epoch(self, doc_id: str, epoch: int) -> None:
         path = Path(self.path(doc_id)).with_suffix(".epoch")
-        await anyio.to_thread.run_sync(_replace, path, str(epoch).encode())
+        await _in_thread(lambda: _replace(path, str(epoch).encode()))
 
     async def remove(self, doc_id: str) -> None:
         path = Path(self.path(doc_id))
         names = [path, path.with_suffix(".epoch")]
         names += [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
-        await anyio.to_thread.run_sync(_remove, names)
+        await _in_thread(lambda: _remove(names))
 
     async def ids(self) -> frozenset[str]:
-        return await anyio.to_thread.run_sync(self.stored)
+        return await _in_thread(self.stored)
 
     def stored(self) -> frozenset[str]:
         """As `ids`, for whoever has no loop."""
         names = (path.name.removesuffix(".sqlite3") for path in self._folder.glob("??/*.sqlite3"))
         return frozenset(name for name in names if is_doc_id(name))
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    try:
+        return await anyio.to_thread.run_sync(work)
+    except OSError as error:
+        raise StorageUnavailable(f"The data folder cannot be used: {error}.") from error
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -23,7 +23,8 @@ class Held(msgspec.Struct):
     Attributes:
         used: The loop's time, in seconds, at which it was last busy.
         state: Of its slot, as last heard; see actors.life.
-        reported: What it last said of itself; title and last change are in the catalog.
+        reported: What it last said of itself.
+        noted: Title and last change as the catalog has them from it.
     """
 
     route: Route
@@ -32,3 +33,4 @@ class Held(msgspec.Struct):
     busy: bool = True
     state: str = "active"
     reported: Report | None = None
+    noted: tuple[str, int] | None = None

@@ -120,8 +120,8 @@ class Retention:
                     await self._put_away(doc_id)
                     # The row last: a crash in between leaves something that is found again.
                     await self._files.remove(doc_id)
-                except OSError as error:
-                    log.warning("the file of document %s cannot be removed: %s", doc_id, error)
+                except StorageUnavailable as error:
+                    log.warning("document %s cannot be removed: %s", doc_id, error.message)
                     continue
                 await self._catalog.purge(doc_id)
                 log.info("document %s is gone for good", doc_id)

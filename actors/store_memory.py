@@ -21,6 +21,7 @@ class MemoryStore:
     Attributes:
         copies: What `back_up` was asked for, by path.
         full: Every commit fails as on a full disk, until it is switched off.
+        unreadable: Everything that reads fails, until it is switched off.
         fail: Raised by the next commit instead of storing; then cleared.
         fail_after: Raised by the next commit after storing (an fsync error); then cleared.
         before_commit: Awaited by each commit first: a slow disk, or a gate of a test.
@@ -42,6 +43,7 @@ class MemoryStore:
         self.commits = 0
         self.closed = False
         self.full = False
+        self.unreadable = False
         self.fail: Exception | None = None
         self.fail_after: Exception | None = None
         self.before_commit: Callable[[], Awaitable[None]] | None = None
@@ -62,7 +64,12 @@ class MemoryStore:
         again.floor, again.depth, again.full = self.floor, self.depth, self.full
         return again
 
+    def _may_be_read(self) -> None:
+        if self.unreadable:
+            raise StorageUnavailable("The store cannot be read.")
+
     async def load(self) -> Loaded:
+        self._may_be_read()
         checkpoint = self.checkpoints[max(self.checkpoints)] if self.checkpoints else None
         after = checkpoint.seq if checkpoint else 0
         last = self.updates[max(self.updates)] if self.updates else None
@@ -132,9 +139,11 @@ class MemoryStore:
             self.checkpoints[batch.checkpoint.seq] = batch.checkpoint
 
     async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
+        self._may_be_read()
         return self.answers.get((principal, verb, key))
 
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
+        self._may_be_read()
         updates = tuple(u for number, u in sorted(self.updates.items()) if number > seq)
         return updates if not updates or updates[0].seq == seq + 1 else None
 
@@ -164,6 +173,7 @@ class MemoryStore:
         return examine_content(content, doc_id)
 
     async def state_at(self, change_seq: int) -> StoredState | None:
+        self._may_be_read()
         reached = [seq for seq, u in self.updates.items() if u.change_seq <= change_seq]
         if not reached:
             return None

@@ -82,7 +82,11 @@ class StaleEpochError(Exception):
 
 
 class DocumentStore(Protocol):
-    """Where one document is kept. One owner, one batch at a time."""
+    """Where one document is kept. One owner, one batch at a time.
+
+    What reads raises DocumentCorrupt when something is damaged, StorageUnavailable when it cannot
+    be read now, and nothing else.
+    """
 
     async def load(self) -> Loaded:
         """All that is needed to bring the document back.
@@ -126,7 +130,10 @@ class DocumentStore(Protocol):
         """
 
     async def check(self, doc_id: str) -> Checkup:
-        """Whether everything stored is sound; `doc_id` is whose it must be."""
+        """Whether everything stored is sound; `doc_id` is whose it must be.
+
+        Raises DocumentCorrupt: It is so broken that it cannot be checked.
+        """
 
     async def state_at(self, change_seq: int) -> StoredState | None:
         """What the document was when the change feed's head was `change_seq`.

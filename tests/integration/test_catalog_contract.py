@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -362,3 +362,108 @@ INSERT INTO documents VALUES ('aaaaaaaaaaaa', 'kept', 'Kept', 'ready', 1, 5, 'pe
 INSERT INTO documents VALUES ('bbbbbbbbbbbb', 'gone', 'Gone', 'deleted', 1, 7, 'person:ann');
 PRAGMA user_version = 1;
 """
+
+
+async def test_a_catalog_that_fails_says_so_whatever_it_is_asked(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    one = row("1")
+    await ready(catalog, one)
+    token = TokenRow("t1", "bot", "p", "a", True, frozenset({"read"}), 1, 99, None, None)
+    calls: tuple[Callable[[], Awaitable[object]], ...] = (
+        lambda: catalog.document(one.slug),
+        lambda: catalog.reserve(row("2"), None, 1),
+        lambda: catalog.make_ready(one.doc_id, b""),
+        lambda: catalog.forget(one.doc_id),
+        catalog.creating,
+        lambda: catalog.creation("ann", "key"),
+        lambda: catalog.delete_document(one.doc_id, 5),
+        lambda: catalog.deleted_document(one.slug),
+        lambda: catalog.deleted_page("", None, 9),
+        lambda: catalog.undelete(one.doc_id, "free", None),
+        lambda: catalog.expired(1, 9),
+        lambda: catalog.purgeable(1, (0, ""), 9),
+        lambda: catalog.purge(one.doc_id),
+        catalog.counts,
+        catalog.drained,
+        lambda: catalog.set_drained("n1", 1),
+        lambda: catalog.page("", None, 9),
+        lambda: catalog.report(one.doc_id, "T", 50),
+        lambda: catalog.assignment(one.doc_id),
+        catalog.held,
+        lambda: catalog.raise_epoch(one.doc_id, SLOT, 0, 1),
+        lambda: catalog.hand_back(one.doc_id, 1, 1),
+        lambda: catalog.add_token(token, b"hash"),
+        lambda: catalog.token(b"hash"),
+        catalog.tokens,
+        lambda: catalog.revoke_token("t1", 1),
+        lambda: catalog.token_used("t1", 1),
+        lambda: catalog.number("x"),
+        lambda: catalog.set_number("x", 1),
+        catalog.states,
+        lambda: catalog.back_up(tmp_path / "copy"),
+        catalog.integrity,
+    )
+    named = {name for name in vars(Catalog) if not name.startswith("_")} - {"close"}
+    assert len(calls) == len(named), "every method of the port"
+    await fail(catalog, StorageUnavailable("The disk is gone."))
+    for call in calls:
+        with pytest.raises(StorageUnavailable):
+            await call()
+    await fail(catalog, None)
+    assert await catalog.document(one.slug) is not None
+    for call in calls:
+        await call()
+
+
+async def fail(catalog: Catalog, error: StorageUnavailable | None) -> None:
+    if isinstance(catalog, SqliteCatalog):
+        # Whatever SQLite is asked for ends at its first step.
+        await catalog._connection.set_progress_handler((lambda: 1) if error else None, 1)  # type: ignore[arg-type]
+    else:
+        assert isinstance(catalog, MemoryCatalog)
+        catalog.failing = error
+
+
+async def test_a_full_disk_is_told_and_everything_works_when_there_is_room(tmp_path: Path) -> None:
+    catalog = await SqliteCatalog.open(tmp_path / "catalog.sqlite3")
+    await ready(catalog, row("1"))
+    await catalog._connection.execute("PRAGMA max_page_count = 1")  # SQLite takes what it has
+    made: list[str] = []
+
+    async def fill() -> None:
+        while True:
+            await catalog.reserve(row(f"x{len(made)}"), None, 1)
+            made.append(f"x{len(made)}")
+
+    with pytest.raises(StorageUnavailable, match="full"):
+        await fill()
+    assert await catalog.document(row("1").doc_id) is not None
+    await catalog._connection.execute("PRAGMA max_page_count = 100000")
+    assert await catalog.reserve(row("y"), None, 1)
+    assert len(await catalog.creating()) == len(made) + 1
+    await catalog.close()
+
+
+async def test_a_catalog_that_was_closed_says_so(tmp_path: Path) -> None:
+    catalog = await SqliteCatalog.open(tmp_path / "catalog.sqlite3")
+    await catalog.close()
+    with pytest.raises(StorageUnavailable, match="closed"):
+        await catalog.states()
+
+
+async def test_integrity_of_a_broken_file_is_a_finding(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite3"
+    catalog = await SqliteCatalog.open(path)
+    for number in range(50):
+        await ready(catalog, row(str(number)))
+    await catalog.close()
+    content = bytearray(path.read_bytes())
+    page = content.index(b"Title 20") // 4096 * 4096
+    content[page + 8 : page + 4096] = b"\xff" * 4088
+    path.write_bytes(content)
+    catalog = await SqliteCatalog.open(path)
+    assert await catalog.integrity() != ()
+    with pytest.raises(StorageUnavailable, match="cannot be read"):
+        await catalog.page("", None, 9)
+    await catalog.close()

@@ -224,3 +224,31 @@ async def test_damage_is_found_at_load_and_nothing_is_written(tmp_path: Path, da
         await store.load()
     await store.close()
     assert path.read_bytes() == before
+
+
+async def test_what_cannot_be_read_now_is_told_so_and_can_be_read_later(reopen: Reopen) -> None:
+    store = await reopen()
+    await store.commit(batch(Effects(update(1, 2), "Ann", rows=(changed(1),))))
+    reads: tuple[Callable[[], Awaitable[object]], ...] = (
+        store.load,
+        lambda: store.answer("ann", "patch", "k"),
+        lambda: store.updates_after(0),
+        lambda: store.state_at(2),
+    )
+    await spoil_reads(store, spoilt=True)
+    for read in reads:
+        with pytest.raises(StorageUnavailable):
+            await read()
+    await spoil_reads(store, spoilt=False)
+    for read in reads:
+        await read()
+    await store.close()
+
+
+async def spoil_reads(store: DocumentStore, *, spoilt: bool) -> None:
+    if isinstance(store, SqliteStore):
+        # Whatever SQLite is asked for ends at its first step.
+        await store._connection.set_progress_handler((lambda: 1) if spoilt else None, 1)  # type: ignore[arg-type]
+    else:
+        assert isinstance(store, MemoryStore)
+        store.unreadable = spoilt

@@ -40,6 +40,7 @@ class FakeSlot:
         self.clinging = False  # it never gives its document back
         self.busy = False
         self.idle_s = 0.0
+        self.beats = 0  # heard so far
         self.title = ""
         self.updated_at = 0
         self.sessions = 0
@@ -53,6 +54,7 @@ class FakeSlots:
         files: doc_id -> epoch of the file; a file exists once it was seeded.
         locked_by: doc_id -> the slot whose process has it open.
         refuse, refuse_close: Raised, once, by the next activation, or passivation.
+        then: Called when an activation is refused.
         may_start: Slots start while it is set.
     """
 
@@ -61,6 +63,7 @@ class FakeSlots:
         self.files: dict[str, int] = {}
         self.locked_by: dict[str, str] = {}
         self.refuse: DocactorError | None = None
+        self.then: Callable[[], object] | None = None
         self.refuse_close: DocactorError | None = None
         self.activations: list[Activation] = []
         self.killed: list[str] = []
@@ -119,6 +122,7 @@ class FakeSlots:
 
     async def beat(self, actor: str) -> Beat:
         slot = self._living(actor)
+        slot.beats += 1
         report = None
         if slot.key is not None:
             report = Report(slot.key, slot.title, slot.updated_at, 1, slot.sessions, slot.commits)
@@ -131,6 +135,8 @@ class FakeSlots:
         self._living(actor)
         if self.refuse is not None:
             error, self.refuse = self.refuse, None
+            if self.then is not None:
+                self.then()
             raise error
         key = activation.key
         if key.doc_id in self.locked_by:
@@ -185,18 +191,21 @@ class FakeFiles:
     def __init__(self, slots: FakeSlots) -> None:
         self.epochs: dict[str, int] = {}
         self.stuck: set[str] = set()  # documents whose files cannot be removed
+        self.failing: StorageUnavailable | None = None  # raised when an epoch is to be written
         self._slots = slots
 
     def path(self, doc_id: str) -> str:
         return f"/data/{doc_id}.sqlite3"
 
     async def write_epoch(self, doc_id: str, epoch: int) -> None:
+        if self.failing is not None:
+            raise self.failing
         self.epochs[doc_id] = epoch
 
     async def remove(self, doc_id: str) -> None:
         assert doc_id not in self._slots.locked_by, "removed under somebody who has it open"
         if doc_id in self.stuck:
-            raise OSError("the folder is read-only")
+            raise StorageUnavailable("The folder is read-only.")
         self._slots.files.pop(doc_id, None)
 
     async def ids(self) -> frozenset[str]:
