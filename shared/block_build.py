@@ -225,9 +225,11 @@ def is_json(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool | list | dict | bytes)
 
 
-def copy_element(parent: RawParent, txn: RawTransaction, at: int, raw: RawElement) -> RawElement:
-    """A deep copy of `raw` below `parent`, attributes included."""
-    twin = parent.insert_element_prelim(txn, at, tag_of(raw))
+def copy_element(
+    parent: RawParent, txn: RawTransaction, at: int, raw: RawElement, tag: str = ""
+) -> RawElement:
+    """A deep copy of `raw` below `parent`, attributes included, named `tag` if given."""
+    twin = parent.insert_element_prelim(txn, at, tag or tag_of(raw))
     _fill_copy(twin, txn, raw)
     return twin
 

@@ -7,24 +7,32 @@ know (marks, attributes, elements of other editors) stays on everything that is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-import msgspec
 from pycrdt import XmlElement, XmlText
 
-from shared.block_build import Known, OpaqueName, build, is_copyable, opaque_name, require_text
+from shared.block_build import (
+    Known,
+    OpaqueName,
+    build,
+    copy_element,
+    is_copyable,
+    opaque_name,
+    require_text,
+)
 from shared.blocks import EMBED_TAG, Path, read
+from shared.edit_side import Side
 from shared.editor_shape import ATTRIBUTES, TEXTBLOCKS, UNSPOKEN, stock_attributes
 from shared.inline_edit import Workspace, edit_inline
 from shared.markdown.canon import canon
 from shared.markdown.grid import complete
-from shared.markdown.schema import plain_text
-from shared.pairing import Child, pair
+from shared.pairing import Layout, lay_out
 from shared.raw_xml import RawChild, RawElement, RawText, RawTransaction, raw_transaction
+from shared.table_layout import by_kind, column_layout
+from shared.table_widths import has_widths, resized, settled
 from shared.tree import Attrs, Node
 
 _LEAVES: Final = frozenset({"horizontalRule", "image", "opaque"})
-_KEY: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def can_edit(element: XmlElement | XmlText, new: Node) -> bool:
@@ -58,23 +66,26 @@ def edit(element: XmlElement | XmlText, new: Node) -> bool:
     if isinstance(raw, RawElement) and _holds_opaque(old):
         known = dict(_opaque_elements(raw, txn, old))
     work = Workspace(txn, known)
-    changed = _edit(work, raw, (), _Side(old, forms[0]), _Side(new, forms[1]))
-    return work.finish() or changed
+    changed = _edit(work, raw, (), Side(old, forms[0]), Side(new, forms[1]))
+    changed |= work.finish()
+    if isinstance(raw, RawElement) and (has_widths(old) or has_widths(new)):
+        changed |= _settle_widths(txn, raw, read(element))
+    return changed
 
 
-class _Side(msgspec.Struct):
-    """A node and its canonical form, which is made once, for the whole block."""
-
-    node: Node
-    form: Node
-
-    def children(self) -> list[_Side]:
-        """The child nodes; `canon` may have put an empty paragraph before them."""
-        nodes = [child for child in self.node.content if isinstance(child, Node)]
-        forms = [child for child in self.form.content if isinstance(child, Node)]
-        if self.node.type in ("table", "tableRow") and len(nodes) != len(forms):
-            return [_Side(child, canon(child)) for child in nodes]  # a grid with holes: as it is
-        return [_Side(*both) for both in zip(nodes, forms[len(forms) - len(nodes) :], strict=True)]
+def _settle_widths(txn: RawTransaction, raw: RawElement, node: Node) -> bool:
+    """Give the cells of every table in `raw`, which reads as `node`, their columns' widths."""
+    children: list[Any] = raw.children(txn)
+    changed = False
+    if node.type == "table":
+        for row, at, widths in settled(node):
+            children[row].children(txn)[at].insert_attribute(txn, "colwidth", widths)
+            changed = True
+    for child, inner in zip(children, node.content, strict=False):
+        if node.type not in TEXTBLOCKS and isinstance(child, RawElement):
+            assert isinstance(inner, Node)
+            changed |= _settle_widths(txn, child, inner)
+    return changed
 
 
 def _holds_opaque(node: Node) -> bool:
@@ -107,8 +118,24 @@ def _is_embed(node: Node) -> bool:
     return node.attrs.get("tag") == EMBED_TAG
 
 
-def _edit(work: Workspace, raw: RawChild, path: Path, old: _Side, new: _Side) -> bool:
-    """Edit one node that differs; whether anything changed besides removals."""
+def _edit(
+    work: Workspace,
+    raw: RawChild,
+    path: Path,
+    old: Side,
+    new: Side,
+    layout: Layout | None = None,
+) -> bool:
+    """Edit one node that differs; whether anything changed besides removals.
+
+    Args:
+        work: What the edits of the block share.
+        raw: The element or text, which reads as `old`.
+        path: Where it is in the block, or was: opaque nodes in it are named by that.
+        old: What it is.
+        new: What it becomes.
+        layout: Of its children, where something around it decides that.
+    """
     changed = isinstance(raw, RawElement) and _edit_attributes(work.txn, raw, old, new)
     kind = old.node.type
     if kind in TEXTBLOCKS:
@@ -117,10 +144,10 @@ def _edit(work: Workspace, raw: RawChild, path: Path, old: _Side, new: _Side) ->
     if kind in _LEAVES:
         return changed
     assert isinstance(raw, RawElement)
-    return _edit_children(work, raw, path, old, new) or changed
+    return _edit_children(work, raw, path, old, new, layout) or changed
 
 
-def _edit_attributes(txn: RawTransaction, raw: RawElement, old: _Side, new: _Side) -> bool:
+def _edit_attributes(txn: RawTransaction, raw: RawElement, old: Side, new: Side) -> bool:
     """Set what reads differently, and what `new` says of attributes Markdown cannot say."""
     kind, was, told = new.node.type, old.form.attrs, new.form.attrs
     spoken = ATTRIBUTES.get(kind, {}).keys() - UNSPOKEN
@@ -129,6 +156,9 @@ def _edit_attributes(txn: RawTransaction, raw: RawElement, old: _Side, new: _Sid
     if not names or kind == "opaque":
         return False
     wanted: Attrs = stock_attributes(kind, new.node.attrs)
+    if "colspan" in names and "colwidth" not in names and "colwidth" in old.node.attrs:
+        names.add("colwidth")
+        wanted |= stock_attributes("", {"colwidth": resized(old.node.attrs, wanted["colspan"])})
     changed = False
     for name in sorted(names):
         if wanted.get(name) == old.node.attrs.get(name):
@@ -141,26 +171,49 @@ def _edit_attributes(txn: RawTransaction, raw: RawElement, old: _Side, new: _Sid
     return changed
 
 
-def _edit_children(work: Workspace, raw: RawElement, path: Path, old: _Side, new: _Side) -> bool:
+def _edit_children(
+    work: Workspace,
+    raw: RawElement,
+    path: Path,
+    old: Side,
+    new: Side,
+    layout: Layout | None = None,
+) -> bool:
     children = raw.children(work.txn)
     olds, news = old.children(), new.children()
+    if layout is None:
+        layout = lay_out([side.child() for side in olds], [side.child() for side in news])
+    else:
+        layout = by_kind(layout, olds, news)
+    columns = column_layout(layout, olds, news) if new.node.type == "table" else None
     changed = False
-    pairs = pair([_child(side) for side in olds], [_child(side) for side in news])
-    for at, (i, j) in enumerate(pairs):  # removals wait, so every pair takes one place
-        if i is None:
-            assert j is not None
-            build(raw, work.txn, at, news[j].node, work.known)
-            changed = True
-        elif j is None:
+    for at, (i, j) in enumerate(layout.pairs):  # removals wait, so every pair takes one place
+        if j is None:
             work.remove(raw, at)
+        elif i is None:
+            changed = True
+            source = layout.sources.get(j)
+            twin = None if source is None else _twin(work, raw, at, children[source], news[j])
+            if source is None or twin is None:
+                build(raw, work.txn, at, news[j].node, work.known)
+            elif olds[source].form != news[j].form:
+                _edit(work, twin, (*path, source), olds[source], news[j], columns)
         elif olds[i].form != news[j].form:
-            changed |= _edit(work, children[i], (*path, i), olds[i], news[j])
+            changed |= _edit(work, children[i], (*path, i), olds[i], news[j], columns)
     return changed
 
 
-def _child(side: _Side) -> Child:
-    return Child(
-        key=_KEY.encode(side.form),
-        kind=(side.node.type, side.node.attrs.get("tag")),
-        text=plain_text(side.node),
-    )
+def _twin(
+    work: Workspace, parent: RawElement, at: int, source: RawChild, new: Side
+) -> RawElement | None:
+    """A copy of what `new` was at another place, or as another kind of cell.
+
+    So what the server does not know of it stays. None when it cannot be copied.
+    """
+    if (
+        new.node.type == "opaque"
+        or not isinstance(source, RawElement)
+        or not is_copyable(source, work.txn)
+    ):
+        return None
+    return copy_element(parent, work.txn, at, source, new.node.type)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Sequence
 from typing import Final
 
 import msgspec
 from rapidfuzz import fuzz
-from rapidfuzz.distance import LCSseq
+from rapidfuzz.distance import LCSseq, Opcodes
 
 MAX_COMPARISONS: Final = 10_000  # of texts within one stretch; a larger one pairs by place
 MAX_TEXT: Final = 500  # characters of a text that are compared
 ALIKE: Final = 50.0  # of 100: below it, two texts are no more alike than any two
 
 Pair = tuple[int | None, int | None]  # positions; None: removed, or inserted
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """How the new children come from the old ones.
+
+    Attributes:
+        pairs: See `pair`.
+        sources: For the position of a new child that was moved, that of the old one.
+    """
+
+    pairs: list[Pair]
+    sources: dict[int, int]
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -23,17 +36,29 @@ class Child(msgspec.Struct, frozen=True):
         key: Equal for two children that mean the same.
         kind: Only children of one kind are paired.
         text: What likeness is judged by.
+        family: Only children of one family can be the same child at two places.
     """
 
     key: Hashable
     kind: Hashable
     text: str
+    family: Hashable
+
+
+def lay_out(old: Sequence[Child], new: Sequence[Child]) -> Layout:
+    """What stays, comes, goes and moves."""
+    pairs = pair(old, new)
+    return Layout(pairs, moved(pairs, old, new))
 
 
 def pair(old: Sequence[Child], new: Sequence[Child]) -> list[Pair]:
-    """All children of both sides, each once, in an order that keeps both sides' orders."""
+    """All children of both sides, each once, in an order that keeps both sides' orders.
+
+    One that is at another place now has no partner: see `moved`.
+    """
     pairs: list[Pair] = []
     codes = LCSseq.opcodes([child.key for child in old], [child.key for child in new])
+    old, new = _apart(old, new, codes)
     gone: list[int] = []
     come: list[int] = []
     for code in codes:
@@ -46,6 +71,58 @@ def pair(old: Sequence[Child], new: Sequence[Child]) -> list[Pair]:
         same = range(code.src_start, code.src_end), range(code.dest_start, code.dest_end)
         pairs += zip(*same, strict=True)
     return pairs + _stretch(old, new, gone, come)
+
+
+def _apart(
+    old: Sequence[Child], new: Sequence[Child], codes: Opcodes
+) -> tuple[Sequence[Child], Sequence[Child]]:
+    """Both sides with what was moved, which is equal but in no common order, of no other's kind."""
+    changed = [code for code in codes if code.tag != "equal"]
+    gone = [at for code in changed for at in range(code.src_start, code.src_end)]
+    come = [at for code in changed for at in range(code.dest_start, code.dest_end)]
+    if {old[at].key for at in gone}.isdisjoint(new[at].key for at in come):
+        return old, new
+    moves = Counter(old[at].key for at in gone) & Counter(new[at].key for at in come)
+    return _set_apart(old, gone, Counter(moves)), _set_apart(new, come, moves)
+
+
+def _set_apart(
+    children: Sequence[Child], changed: Sequence[int], moves: Counter[Hashable]
+) -> list[Child]:
+    marked = list(children)
+    for at in changed:
+        if moves[marked[at].key] > 0:
+            moves[marked[at].key] -= 1
+            marked[at] = msgspec.structs.replace(marked[at], kind=object())
+    return marked
+
+
+def moved(pairs: Sequence[Pair], old: Sequence[Child], new: Sequence[Child]) -> dict[int, int]:
+    """The new children without a partner that are removed ones at another place.
+
+    Equal ones first, then the most alike.
+
+    Returns:
+        For the position of each such new child, that of the old one.
+    """
+    gone: dict[Hashable, deque[int]] = defaultdict(deque)
+    for i, j in pairs:
+        if i is not None and j is None:
+            gone[old[i].key].append(i)
+    come = [j for i, j in pairs if i is None and j is not None]
+    found = {j: gone[key].popleft() for j in come if gone.get(key := new[j].key)}
+    left = sorted(i for places in gone.values() for i in places)
+    rest = [j for j in come if j not in found]
+    if len(left) * len(rest) > MAX_COMPARISONS:
+        return found
+    likenesses = [
+        (_ratio(old[i], new[j]), i, j) for i in left for j in rest if old[i].family == new[j].family
+    ]
+    for likeness, i, j in sorted(likenesses, key=lambda it: (-it[0], it[1:])):
+        if likeness and i in left and j not in found:
+            found[j] = i
+            left.remove(i)
+    return found
 
 
 def _stretch(
@@ -94,8 +171,10 @@ def _alike(
 
 
 def _likeness(one: Child, other: Child) -> float:
-    if one.kind != other.kind:
-        return 0.0
+    return _ratio(one, other) if one.kind == other.kind else 0.0
+
+
+def _ratio(one: Child, other: Child) -> float:
     return fuzz.ratio(one.text[:MAX_TEXT], other.text[:MAX_TEXT], score_cutoff=ALIKE) or 0.0
 
 

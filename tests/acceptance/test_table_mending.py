@@ -15,10 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.block_edit import edit
 from shared.limits import MAX_TABLE_FILLING
+from shared.markdown.canon import canon
 from shared.markdown.grid import FEW_CELLS, complete
 from shared.tree import Node, Text
 from tests.acceptance.editors import NPM
+from tests.unit.blocks_trees import Page
 
 Cells = list[list[list[Any]]]  # rows of cells: kind, colspan, rowspan, colwidth, words
 Mend = Callable[[Cells], Cells | None]
@@ -33,6 +36,28 @@ _LATER: Final = st.lists(_CELLS, max_size=4)
 _TABLES: Final = st.tuples(
     st.lists(_CELLS, min_size=1, max_size=4), st.lists(_LATER, max_size=4)
 ).map(lambda rows: [rows[0], *rows[1]])
+_PLAIN: Final = st.integers(1, 4).flatmap(
+    lambda width: st.lists(
+        st.lists(
+            st.sampled_from(("", "a", "bc", "word")).map(
+                lambda words: ["tableCell", 1, 1, None, words]
+            ),
+            min_size=width,
+            max_size=width,
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+_ACTS: Final = (
+    "a row more",
+    "a row less",
+    "a row moves",
+    "a column more",
+    "a column less",
+    "a column moves",
+    "other words",
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +84,23 @@ def _node(table: Cells) -> Node:
 
 
 def _cell(cell: list[Any]) -> Node:
-    kind, across, down, _, words = cell
+    kind, across, down, widths, words = cell
+    spans = {"colspan": across, "rowspan": down}
     text = (Text(words),) if words else ()
-    return Node(kind, {"colspan": across, "rowspan": down}, (Node("paragraph", {}, text),))
+    attrs = spans if widths is None else {**spans, "colwidth": widths}
+    return Node(kind, attrs, (Node("paragraph", {}, text),))
 
 
 def _cells(table: Node) -> Cells:
     return [
         [
-            [cell.type, cell.attrs["colspan"], cell.attrs["rowspan"], None, _words(cell)]
+            [
+                cell.type,
+                cell.attrs["colspan"],
+                cell.attrs["rowspan"],
+                cell.attrs.get("colwidth"),
+                _words(cell),
+            ]
             for cell in row.content
             if isinstance(cell, Node)
         ]
@@ -94,3 +127,60 @@ def test_a_table_is_completed_as_prosemirror_completes_it(table: Cells, mend: Me
         return
     assert _cells(completed) == expected
     assert mend(expected) == expected
+
+
+def _with_widths(table: Cells, widths: list[int], mend: Mend) -> Cells:
+    """The table whole, as an editor has it when somebody has dragged columns of it."""
+    whole = mend(table)
+    assert whole is not None
+    for row in whole:
+        for at, cell in enumerate(row):
+            cell[3] = [widths[at % len(widths)], *[0] * (cell[1] - 1)] if at % 3 else None
+    settled = mend(whole)
+    assert settled is not None
+    return settled
+
+
+def _changed(table: Cells, data: st.DataObject) -> Cells:
+    """The table after rows and columns came, went or moved, without widths, as an author sends."""
+    rows = [list(row) for row in table]
+    new = ["tableCell", 1, 1, None, "new"]
+    for act in data.draw(st.lists(st.sampled_from(_ACTS), min_size=1, max_size=3)):
+        at = data.draw(st.integers(0, len(rows) - 1))
+        if act == "a row more":
+            rows.insert(at, [new] * max(len(rows[0]), 1))
+        elif act == "a row less" and len(rows) > 1:
+            del rows[at]
+        elif act == "a row moves":
+            rows.append(rows.pop(at))
+        elif act == "a column more":
+            rows = [[*row[:at], new, *row[at:]] for row in rows]
+        elif act == "a column moves":
+            rows = [[*row[1:], *row[:1]] for row in rows]
+        elif act == "a column less" and min(map(len, rows)) > 1:
+            rows = [row[1:] for row in rows]
+        elif rows[at]:
+            rows[at] = [*rows[at][:-1], [*rows[at][-1][:4], "other words"]]
+    return rows if any(rows) else [[new]]
+
+
+@settings(max_examples=500)
+@given(
+    table=st.one_of(_TABLES, _PLAIN),
+    other=_TABLES,
+    widths=st.lists(st.sampled_from((80, 120, 0)), min_size=8, max_size=8),
+    data=st.data(),
+)
+def test_a_table_of_set_widths_is_edited_into_one_that_needs_no_mending(
+    table: Cells, other: Cells, widths: list[int], data: st.DataObject, mend: Mend
+) -> None:
+    old = _node(_with_widths(table, widths, mend))
+    new = _node(data.draw(st.sampled_from((other, _changed(table, data)))))
+    page = Page()
+    page.put(old)
+    page.do(lambda: edit(page.at(0), new))
+    edited = page.read()
+    assert canon(edited) == canon(new)
+    cells = _cells(edited)
+    if complete(new, {}) is not None:
+        assert mend(cells) == cells
