@@ -308,6 +308,15 @@ AGENT_EDITS: Final = {  # what an agent writes instead of TABLE
         for line, cell in zip(TABLE.split("\n"), ("new", "---", "x", "y"), strict=True)
     ),
     "a column less": "| name |\n| --- |\n| river |\n| stone |",
+    "a column in the middle": "| name | new | size |\n| --- | --- | --: |\n| river | x | long |\n"
+    "| stone | y | hard |",
+    "rows the other way round": "\n".join(TABLE.split("\n")[i] for i in (0, 1, 3, 2)),
+    "columns the other way round": "| size | name |\n| --: | --- |\n| long | river |\n"
+    "| hard | stone |",
+    "other words": TABLE.replace("stone", "pebble").replace("name", "what"),
+    "another alignment": TABLE.replace("--:", ":-:"),
+    "cells joined": '<table><tr><th colspan="2">name</th></tr><tr><td>river</td><td>long</td></tr>'
+    "<tr><td>stone</td><td>hard</td></tr></table>",
     "header cells gone": f"<!-- no header -->\n|  |  |\n{TABLE.split(chr(10), 1)[1]}\n| a | b |",
 }
 
@@ -326,7 +335,13 @@ async def test_an_editor_has_nothing_to_mend_in_an_agents_table(edit: str, tipta
         await bench.patch(f"{AGENT_EDITS[edit]}\n\nend", base=shown.cursor)
         answer = person.pull()
         assert answer.sent == [], answer.shown
+        before = trees(bench)[0]
+        person.do("click")
+        assert trees(bench)[0] == before
         await check_round_trip(bench)
+    with tiptap.opened(bench.document.diff(EMPTY)) as (desk, opened):
+        assert opened.sent == [], opened.shown
+        assert len(desk.ask("append").sent) == 1
     await bench.document.close()
 
 
