@@ -64,7 +64,8 @@ class _Session:
     caller: Caller
     read_only: bool
     acks: bool
-    awaiting: bool = True  # our step 1 is out and not answered
+    unanswered: int = 0  # step 1s of ours that are out
+    stale: int = 0  # of these, from before the document was loaded again
     asked: int = 0  # step 1s sent because something was missing
     barred: str | None = None  # why document frames are refused until a fresh handshake
     owed: bytes | None = None  # state vector of a step 1 whose answer failed to commit
@@ -213,6 +214,7 @@ class EditorHub:
                     self._answer_step1(session, owed)
                 if session.open and session.barred is None:
                     session.asked = 0
+                    session.stale = session.unanswered
                     self._ask(session)
 
     # --- sessions --------------------------------------------------------------------------
@@ -253,16 +255,16 @@ class EditorHub:
     # --- the document's frames ---------------------------------------------------------------
 
     def _ask(self, session: _Session) -> None:
-        session.awaiting = True
         try:
             vector = self._document.state_vector()
         except DocactorError:
             return  # every session is asked when the document is back
+        session.unanswered += 1
         session.link.send(encode_session(Kind.STEP1, session.number, vector))
 
     def _ask_again(self, session: _Session) -> None:
         """What came builds on something missing; one step 1 at a time asks for it."""
-        if session.awaiting:
+        if session.unanswered:
             return
         session.asked += 1
         if session.asked > MAX_STEP2_REQUESTS:
@@ -275,7 +277,8 @@ class EditorHub:
         session = link.sessions.get(number)
         if session is None:
             return
-        if session.barred is not None:
+        # A client that counts what is unsaved begins to count anew, and its answer ends that.
+        if session.barred is not None or (session.acks and not session.unanswered):
             session.barred = None
             self._ask(session)
         self._answer_step1(session, vector)
@@ -306,8 +309,7 @@ class EditorHub:
         if session is None:
             return
         step2 = body[0] == UpdateKind.STEP_2
-        if step2:
-            session.awaiting = False
+        stale = step2 and self._answers_stale(session)
         if session.barred is not None:
             self._acknowledge(session, Ack.REFUSED, session.barred)
             return
@@ -327,7 +329,20 @@ class EditorHub:
         else:
             if step2:
                 session.asked = 0
-            self._acknowledge(session, Ack.SAVED, "")
+            self._acknowledge(session, Ack.ASKED_AGAIN if stale else Ack.SAVED, "")
+
+    @staticmethod
+    def _answers_stale(session: _Session) -> bool:
+        """A step 2 came: whether it answers what a document asked that has since been lost.
+
+        That one held more than was on disk, so its client did not send it all; it will.
+        """
+        if session.unanswered:
+            session.unanswered -= 1
+        if not session.stale:
+            return False
+        session.stale -= 1
+        return True
 
     def _apply(self, session: _Session, update: bytes) -> tuple[Verdict, str]:
         if not session.read_only:

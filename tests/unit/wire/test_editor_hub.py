@@ -113,9 +113,39 @@ def test_an_update_of_a_failed_batch_is_never_acknowledged_but_asked_for_again(
     assert (Kind.ACK, 1, bytes((Ack.ASKED_AGAIN,))) in told
     assert not any(kind is Kind.BROADCAST for kind, _, _ in told)
     stage.anna.step2()
+    stage.anna.step2()  # to the first question, and to the one after the failure
+    stage.document.commit()
+    assert stage.acks() == [(1, Ack.ASKED_AGAIN), (1, Ack.SAVED)]
+    assert str(stage.document.text) == "a"
+
+
+def test_an_answer_to_what_a_lost_document_asked_saves_nothing(stage: Stage) -> None:
+    stage.anna.step2()
+    stage.anna.update(stage.anna.type("a"))
+    stage.anna.frame(Kind.STEP1, EMPTY_STATE_VECTOR)
+    asked = [body for kind, n, body in stage.peer.told() if (kind, n) == (Kind.STEP1, 1)]
+    stage.document.fail()
+    answer = stage.anna.doc.get_update(asked[-1])  # it held the letter: nothing to send
+    stage.peer.told()
+    stage.anna.update(answer, UpdateKind.STEP_2)
+    assert stage.acks() == [(1, Ack.ASKED_AGAIN)]
+    stage.anna.step2()
     stage.document.commit()
     assert stage.acks() == [(1, Ack.SAVED)]
     assert str(stage.document.text) == "a"
+
+
+def test_a_client_that_counts_is_asked_whenever_it_begins_anew(stage: Stage) -> None:
+    quiet = Editor(stage.hub, stage.peer, 3)
+    quiet.open(acks=False)
+    asked: list[list[int]] = []
+    for _ in range(2):
+        for one in (stage.anna, quiet):
+            one.step2()
+            one.frame(Kind.STEP1, EMPTY_STATE_VECTOR)
+            one.frame(Kind.STEP1, EMPTY_STATE_VECTOR)
+        asked.append([n for kind, n, _ in stage.peer.told() if kind is Kind.STEP1])
+    assert asked == [[3, 1], [1]]
 
 
 def test_an_update_that_changes_nothing_waits_for_its_first_copy(stage: Stage) -> None:
