@@ -46,3 +46,8 @@ def of_error(code: str) -> int:
     A socket that ends with an error no socket is known to meet is to come back.
     """
     return BY_ERROR.get(code, TRY_AGAIN)
+
+
+def is_final(code: int) -> bool:
+    """Whether a retry cannot mend it."""
+    return 4400 <= code < 4500

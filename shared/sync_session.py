@@ -1,7 +1,7 @@
 """One editor's session as values: bytes come in, what is to be done comes out.
 
-Nothing here waits, sends or knows the document. The y-websocket wire is the one spoken; a wire with
-addresses and acknowledgements has the same values, so it is another class with these methods.
+Nothing here waits, sends or knows the document. `SyncSession` is the y-websocket wire; the values
+are those of every wire, and `read_message` reads what all of them have in common.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class SyncSession:
     """
 
     wire: Final = "y-websocket"
+    acks: Final = False
 
     def receive(self, data: bytes) -> list[Value]:
         """What a client's frame asks for, in order.
@@ -93,7 +94,7 @@ class SyncSession:
         values: list[Value] = []
         try:
             while True:
-                value = self._message(decoder)
+                value = read_message(decoder.var_uint(), decoder)
                 if value is None:
                     return values
                 values.append(value)
@@ -126,37 +127,55 @@ class SyncSession:
         """Frames that tell what became of an update: this wire only has words for a refusal."""
         return [permission_denied_message(reason)] if ack is Ack.REFUSED else []
 
-    def _message(self, decoder: Decoder) -> Value | None:
-        kind = decoder.var_uint()
-        if kind == SYNC:
-            return self._sync(decoder)
-        if kind == AWARENESS:
-            return self._awareness(decoder.var_bytes())
-        if kind == QUERY_AWARENESS:
-            return _QUERY
-        return None
+    def began(self) -> None:
+        """The client sent a step 1: nothing to remember on this wire."""
 
-    def _sync(self, decoder: Decoder) -> Value:
-        step = decoder.var_uint()
-        body = decoder.var_bytes()
-        size = len(body)
-        if step == UPDATE:
-            if size > MAX_FRAME_BYTES:
-                return Close(close_codes.TOO_BIG, f"an update is at most {MAX_FRAME_BYTES} bytes")
-            return Apply(UpdateKind.UPDATE, body)
-        if step == STEP_2:
-            if size > MAX_STEP2_BYTES:
-                return Close(close_codes.TOO_BIG, f"a step 2 is at most {MAX_STEP2_BYTES} bytes")
-            return Apply(UpdateKind.STEP_2, body)
-        if step == STEP_1:
-            if size > MAX_FRAME_BYTES:
-                return Close(close_codes.TOO_BIG, f"a step 1 is at most {MAX_FRAME_BYTES} bytes")
-            return Step1(body)
-        raise MalformedMessage("unknown step of the sync protocol")
+    def passed_on(self, kind: UpdateKind, *, sent: bool) -> None:
+        """The client sent an update: nothing to remember on this wire."""
 
-    def _awareness(self, update: bytes) -> Value:
-        if len(update) > MAX_AWARENESS_FRAME_BYTES:
-            return Close(
-                close_codes.TOO_BIG, f"an awareness update is at most {MAX_AWARENESS_FRAME_BYTES}"
-            )
-        return Awareness(tuple(decode_awareness(update, MAX_AWARENESS_ENTRIES)), update)
+    def moved(self) -> None:
+        """Another actor has the document now: nothing to remember on this wire."""
+
+
+def read_message(kind: int, decoder: Decoder) -> Value | None:
+    """A message of this type, whose payload comes next in `decoder`; None for an unknown type.
+
+    A `Close` when it is over a limit.
+
+    Raises:
+        MalformedMessage: The payload is none of that type.
+    """
+    if kind == SYNC:
+        return _sync(decoder)
+    if kind == AWARENESS:
+        return _awareness(decoder.var_bytes())
+    if kind == QUERY_AWARENESS:
+        return _QUERY
+    return None
+
+
+def _sync(decoder: Decoder) -> Value:
+    step = decoder.var_uint()
+    body = decoder.var_bytes()
+    size = len(body)
+    if step == UPDATE:
+        if size > MAX_FRAME_BYTES:
+            return Close(close_codes.TOO_BIG, f"an update is at most {MAX_FRAME_BYTES} bytes")
+        return Apply(UpdateKind.UPDATE, body)
+    if step == STEP_2:
+        if size > MAX_STEP2_BYTES:
+            return Close(close_codes.TOO_BIG, f"a step 2 is at most {MAX_STEP2_BYTES} bytes")
+        return Apply(UpdateKind.STEP_2, body)
+    if step == STEP_1:
+        if size > MAX_FRAME_BYTES:
+            return Close(close_codes.TOO_BIG, f"a step 1 is at most {MAX_FRAME_BYTES} bytes")
+        return Step1(body)
+    raise MalformedMessage("unknown step of the sync protocol")
+
+
+def _awareness(update: bytes) -> Value:
+    if len(update) > MAX_AWARENESS_FRAME_BYTES:
+        return Close(
+            close_codes.TOO_BIG, f"an awareness update is at most {MAX_AWARENESS_FRAME_BYTES}"
+        )
+    return Awareness(tuple(decode_awareness(update, MAX_AWARENESS_ENTRIES)), update)
