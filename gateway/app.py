@@ -18,6 +18,7 @@ from gateway.auth import Authenticator
 from gateway.cancel import CancelOnDisconnect
 from gateway.counts import GatewayCounts
 from gateway.editor_socket import LinkRouter, editor_socket
+from gateway.hocuspocus_socket import hocuspocus_socket
 from gateway.metrics import MetricsRest
 from gateway.openapi import openapi_route
 from gateway.origins import OriginGuard
@@ -52,7 +53,9 @@ def create_app(
     )
 
     # Waiting readers need less of a link than sockets do; only sockets' tests need a real one.
-    editors = editor_socket(cast("LinkRouter", router), authenticator.of_socket, counts)
+    links = cast("LinkRouter", router)
+    editors = editor_socket(links, authenticator.of_socket, counts)
+    providers = hocuspocus_socket(links, authenticator.of_socket, counts)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -73,6 +76,7 @@ def create_app(
             *MetricsRest(context, authenticator, counts).routes(),
             openapi_route(),
             WebSocketRoute("/collab/{ref:path}", editors),
+            WebSocketRoute("/hocuspocus", providers),
             Mount("/", mcp),
         ],
         middleware=[Middleware(OriginGuard, settings), Middleware(CancelOnDisconnect)],

@@ -1,4 +1,4 @@
-"""The websocket of an editor: authenticated, joined to its document's link, pumped both ways.
+"""The websocket of a y-websocket editor: authenticated, joined to its document's link, pumped.
 
 The y-websocket wire is spoken at `/collab/<id or slug>`. The handshake is always accepted and a
 refusal is a close code: before it, clients would see nothing but a failed connection.
@@ -14,22 +14,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.counts import GatewayCounts
 from gateway.link import DocumentLink
-from gateway.link_session import LinkSession, Shared
+from gateway.open_document import OpenDocument, check_may_read
 from gateway.outbox import Outbox
+from gateway.pump import pump
 from shared import close_codes
 from shared.errors import DocactorError, Overloaded
-from shared.frames import Ack, Open
-from shared.limits import MAX_FRAME_BYTES, MAX_SESSIONS_PER_GATEWAY, SOCKET_OPEN_S
+from shared.limits import MAX_SESSIONS_PER_GATEWAY, SOCKET_OPEN_S
 from shared.protocol import Caller
-from shared.sync_session import (
-    Apply,
-    Awareness,
-    Close,
-    QueryAwareness,
-    Step1,
-    SyncSession,
-    Value,
-)
+from shared.sync_session import SyncSession
 
 SUBPROTOCOL: Final = "docactor."  # followed by a token
 _NOBODY: Final = b"\x00"  # an awareness update without entries
@@ -66,10 +58,10 @@ def editor_socket(
                     raise Overloaded("This server has as many editors as it can take.")
                 link = await router.link(websocket.path_params["ref"])
         except TimeoutError:
-            await _refuse(websocket, close_codes.TRY_AGAIN, "the document takes too long to open")
+            await refuse(websocket, close_codes.TRY_AGAIN, "the document takes too long to open")
             return
         except DocactorError as error:
-            await _refuse(websocket, close_code(error), error.code)
+            await refuse(websocket, close_code(error), error.code)
             return
         counts.sockets += 1
         try:
@@ -95,18 +87,13 @@ def credentials(websocket: WebSocket) -> tuple[str | None, str | None]:
     return (token.strip() if scheme.lower() == "bearer" else None), chosen
 
 
-def check_may_read(caller: Caller) -> None:
-    """Raises CapabilityDenied when the caller's token does not allow reading."""
-    if not caller.scopes & {"read", "write", "admin"}:
-        raise CapabilityDenied("This token does not allow reading documents.")
-
-
 def close_code(error: DocactorError) -> int:
     """What a websocket that ends with `error` is closed with; retryable unless final."""
     return close_codes.of_error(error.code)
 
 
-async def _refuse(websocket: WebSocket, code: int, reason: str) -> None:
+async def refuse(websocket: WebSocket, code: int, reason: str) -> None:
+    """Closes a socket that was accepted and is not served."""
     try:
         await websocket.close(code, reason)
     except (WebSocketDisconnect, RuntimeError):
@@ -114,85 +101,33 @@ async def _refuse(websocket: WebSocket, code: int, reason: str) -> None:
 
 
 class EditorSocket:
-    """One editor's socket and its session. What the document says comes in as `SessionSink`."""
+    """One editor's socket and the document open on it."""
 
     def __init__(
         self, websocket: WebSocket, link: DocumentLink, caller: Caller, counts: GatewayCounts
     ) -> None:
         self._websocket = websocket
         self._link = link
+        self._caller = caller
         self._wire = SyncSession()
         self._counts = counts
-        nobody = self._wire.awareness(_NOBODY)
-        self._outbox = Outbox(websocket, self._wire.wire, nobody, counts)
-        self._opened = Open(caller, read_only=not caller.scopes & {"write", "admin"})
+        self._outbox = Outbox(websocket, self._wire.awareness(_NOBODY), counts)
 
     async def run(self) -> None:
         """Serves the editor until its socket is closed, by either side."""
-        session = self._link.open_session(self, self._opened)
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._write, tasks.cancel_scope)
-                await self._read(session)
-                tasks.cancel_scope.cancel()
-        finally:
-            session.close()
+        document = OpenDocument(
+            self._link, self._caller, self._wire, self._outbox, self._outbox.close
+        )
 
-    async def _write(self, scope: anyio.CancelScope) -> None:
-        await self._outbox.run()
-        scope.cancel()
-
-    async def _read(self, session: LinkSession) -> None:
-        while True:
-            message = await self._websocket.receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            self._counts.frames_in += 1
-            if self._outbox.closing:
-                continue
-            data: bytes | None = message.get("bytes")
+        async def take(data: bytes | None) -> bool:
             values = [self._wire.text()] if data is None else self._wire.receive(data)
+            news = False
             for value in values:
-                await self._do(session, value)
+                news |= await document.do(value)
             await self._link.wait_writable()
+            return news
 
-    async def _do(self, session: LinkSession, value: Value) -> None:
-        match value:
-            case Apply(kind, update) if len(update) > MAX_FRAME_BYTES:
-                async with self._link.large:
-                    session.update(kind, update)
-                    await self._link.wait_writable()
-            case Apply(kind, update):
-                session.update(kind, update)
-            case Awareness():
-                session.awareness(value)
-            case Step1(state_vector):
-                session.step1(state_vector)
-            case QueryAwareness():
-                session.query_awareness()
-            case Close(code, reason):
-                self._outbox.close(code, reason)
-
-    # --- SessionSink -----------------------------------------------------------------------------
-
-    def update(self, shared: Shared) -> None:
-        self._outbox.push_shared(shared, self._wire.update)
-
-    def awareness(self, shared: Shared) -> None:
-        self._outbox.push_shared(shared, self._wire.awareness)
-
-    def step1(self, state_vector: bytes) -> None:
-        self._outbox.push(self._wire.step1(state_vector))
-
-    def step2(self, update: bytes) -> None:
-        self._outbox.push(self._wire.step2(update))
-
-    def query_awareness(self) -> None:
-        self._outbox.push(self._wire.query_awareness())
-
-    def acknowledged(self, ack: Ack, reason: str) -> None:
-        for message in self._wire.acknowledge(ack, reason):
-            self._outbox.push(message)
-
-    def kicked(self, code: int, reason: str) -> None:
-        self._outbox.close(code, reason)
+        try:
+            await pump(self._websocket, self._outbox, self._counts, take)
+        finally:
+            document.close()

@@ -266,7 +266,7 @@ class DocumentLink:
         self._tell_waiting()
         for session in self._sessions.values():
             self.send(session.opening())
-            session.sink.query_awareness()
+            session.sink.moved()
 
     def lost(self, connection: _Connection) -> None:
         """The connection is gone."""

@@ -38,7 +38,12 @@ class SessionSink(Protocol):
     def awareness(self, shared: Shared) -> None: ...
     def step1(self, state_vector: bytes) -> None: ...
     def step2(self, update: bytes) -> None: ...
-    def query_awareness(self) -> None: ...
+    def moved(self) -> None:
+        """Another actor has the document now.
+
+        What was not answered will not be; who is present has to be said again.
+        """
+
     def acknowledged(self, ack: Ack, reason: str) -> None: ...
     def kicked(self, code: int, reason: str) -> None:
         """The session is over; its number means nothing any more."""
@@ -69,19 +74,22 @@ class LinkSession:
     def answered(self) -> None:
         self._unanswered = None
 
-    def update(self, kind: UpdateKind, update: bytes) -> None:
+    def update(self, kind: UpdateKind, update: bytes) -> bool:
+        """Whether there was an actor to send it to; else it comes with the next step 2."""
         self.link.send(encode_session(Kind.UPDATE, self.number, bytes((kind,)), update))
+        return self.link.attached
 
-    def awareness(self, said: Awareness) -> None:
-        """Passes on what is this session's own to say; the rest are echoes of others."""
+    def awareness(self, said: Awareness) -> bool:
+        """Passes on what is this session's own to say; whether it was more than others' echoes."""
         if not self.link.attached:
-            return  # asked for again by the next actor
+            return True  # asked for again by the next actor
         own = self.link.guard.admit(self.number, said.entries)
         if not own:
-            return
+            return False
         update = said.update if len(own) == len(said.entries) else encode_awareness(own)
         if len(update) <= MAX_AWARENESS_BYTES:
             self.link.send(encode_session(Kind.AWARENESS, self.number, update))
+        return True
 
     def query_awareness(self) -> None:
         self.link.send(encode_session(Kind.QUERY_AWARENESS, self.number))

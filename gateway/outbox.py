@@ -26,7 +26,6 @@ class Outbox:
 
     Args:
         websocket: Accepted.
-        wire: The name of the wire spoken on it.
         keep_alive: A message without effect, sent when there was nothing else for a while: clients
             take a long silence for a dead connection.
         counts: Where its messages are counted.
@@ -35,13 +34,11 @@ class Outbox:
     def __init__(
         self,
         websocket: WebSocket,
-        wire: str,
         keep_alive: bytes,
         counts: GatewayCounts | None = None,
     ) -> None:
         self._websocket = websocket
         self._socket: FrameSocket | None = websocket.scope.get("extensions", {}).get(EXTENSION)
-        self._wire = wire if self._socket is None else f"{wire}, framed"
         self._keep_alive = keep_alive
         self._counts = counts or GatewayCounts()
         self._queue: deque[bytes] = deque()
@@ -59,12 +56,15 @@ class Outbox:
         """Sends a message, now or in its turn."""
         self._push(message if self._socket is None else binary_frame(message))
 
-    def push_shared(self, shared: Shared, encode: Callable[[bytes], bytes]) -> None:
-        """Sends what every session of this wire gets; encoded and framed for the first of them."""
+    def push_shared(self, shared: Shared, wire: str, encode: Callable[[bytes], bytes]) -> None:
+        """Sends what every session of a wire gets; encoded and framed for the first of them.
+
+        `wire` names all that `encode` depends on.
+        """
         if self._socket is None:
-            self._push(shared.encoded(self._wire, encode))
+            self._push(shared.encoded(wire, encode))
         else:
-            self._push(shared.encoded(self._wire, lambda body: binary_frame(encode(body))))
+            self._push(shared.encoded(f"{wire}, framed", lambda body: binary_frame(encode(body))))
 
     def close(self, code: int, reason: str) -> None:
         """Closes the socket after nothing more than what it already took."""

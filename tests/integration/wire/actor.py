@@ -110,7 +110,7 @@ class Sink:
         self.answers: list[bytes] = []
         self.acks: list[tuple[Ack, str]] = []
         self.kicks: list[tuple[int, str]] = []
-        self.queries = 0
+        self.moves = 0
 
     def update(self, shared: Shared) -> None:
         self.updates.append(shared.body)
@@ -124,8 +124,8 @@ class Sink:
     def step2(self, update: bytes) -> None:
         self.answers.append(update)
 
-    def query_awareness(self) -> None:
-        self.queries += 1
+    def moved(self) -> None:
+        self.moves += 1
 
     def acknowledged(self, ack: Ack, reason: str) -> None:
         self.acks.append((ack, reason))

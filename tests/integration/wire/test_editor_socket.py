@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
-from typing import Final
+from contextlib import suppress
 
 import anyio
 import pytest
-import uvicorn
 from pycrdt import Doc, Text
-from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from gateway.editor_socket import editor_socket
-from gateway.link import DocumentLink
 from gateway.socket_protocol import EditorSocketProtocol
 from shared import close_codes
-from shared.errors import CapabilityDenied, DocumentNotFound, Overloaded, Unauthenticated
 from shared.frames import UpdateKind
 from shared.limits import MAX_FRAME_BYTES, SOCKET_MESSAGE_BYTES
-from shared.protocol import Caller
 from shared.sync_session import Apply, Awareness, Step1, SyncSession, Value
 from shared.y_protocol import (
     EMPTY_STATE_VECTOR,
@@ -38,69 +29,33 @@ from shared.y_protocol import (
     step2_message,
     update_message,
 )
-from tests.integration.wire.actor import Stage, staged, until
-from tests.unit.wire.fakes import ANNA
+from tests.integration.wire.actor import until
+from tests.integration.wire.gateway import (
+    DROPPED,
+    GOOD,
+    Endpoint,
+    Gateway,
+    closed,
+    serving,
+    typed,
+)
 
 pytestmark = pytest.mark.anyio
 
-READER: Final = Caller("person:rea", "Rea", scopes=frozenset({"read"}))
-NOBODY: Final = Caller("person:non", "Non", scopes=frozenset())
-DROPPED: Final = (1006, "")  # no close frame
-GOOD: Final = "good"
-TOKENS: Final = {GOOD: ANNA, "reader": READER, "nothing": NOBODY}
 
-
-class Gateway:
-    """A gateway with one document behind it, listening on a port of its own."""
-
-    def __init__(self, stage: Stage, link: DocumentLink) -> None:
-        self.stage = stage
-        self.document = stage.document
-        self.url = ""
-        self._link = link
-
-    async def link(self, ref: str) -> DocumentLink:
-        if ref == "full":
-            raise Overloaded("no slot")
-        if ref == "private":
-            raise CapabilityDenied("no")
-        if ref != "doc":
-            raise DocumentNotFound.for_document(ref)
-        return self._link
-
-    async def authenticate(self, token: str | None) -> Caller:
-        caller = TOKENS.get(token or "")
-        if caller is None:
-            raise Unauthenticated("no such token")
-        return caller
-
-    def connect(self, ref: str = "doc", token: str = GOOD) -> connect:
-        protocols = [Subprotocol(f"docactor.{token}")]
-        return connect(f"{self.url}/{ref}", subprotocols=protocols, max_size=None)
+def joined(gateway: Gateway, ref: str = "doc", token: str = GOOD) -> connect:
+    protocols = [Subprotocol(f"docactor.{token}")]
+    url = f"{gateway.url}/collab/{ref}"
+    return connect(url, subprotocols=protocols, max_size=None, max_queue=None)
 
 
 @pytest.fixture(params=[EditorSocketProtocol, "websockets-sansio"], ids=["framed", "asgi"])
 async def gateway(request: pytest.FixtureRequest) -> AsyncIterator[Gateway]:
-    async with AsyncExitStack() as stack:
-        stage = await stack.enter_async_context(staged())
-        gateway = Gateway(stage, await stage.link())
-        endpoint = editor_socket(gateway, gateway.authenticate)
-        config = uvicorn.Config(
-            Starlette(routes=[WebSocketRoute("/collab/{ref}", endpoint)]),
-            ws=request.param,
-            lifespan="off",
-            log_level="error",
-            ws_max_size=SOCKET_MESSAGE_BYTES,
-            ws_per_message_deflate=False,
-        )
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        server = uvicorn.Server(config)
-        gateway.url = f"ws://127.0.0.1:{listener.getsockname()[1]}/collab"
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        await until(lambda: server.started)
-        yield gateway
-        server.should_exit = True
-        await serving
+    def make(gateway: Gateway) -> Endpoint:
+        return editor_socket(gateway, gateway.authenticate)
+
+    async with serving("/collab/{ref}", make, request.param) as running:
+        yield running
 
 
 async def values(client: ClientConnection, count: int) -> list[Value]:
@@ -115,22 +70,6 @@ async def values(client: ClientConnection, count: int) -> list[Value]:
     return found
 
 
-async def closed(client: ClientConnection) -> tuple[int, str]:
-    """Reads to the end: the code and reason the server closed with."""
-    try:
-        with anyio.fail_after(10):
-            while True:
-                await client.recv()
-    except ConnectionClosed as error:
-        return (error.rcvd.code, error.rcvd.reason) if error.rcvd is not None else DROPPED
-
-
-def typed(text: str) -> bytes:
-    doc: Doc[Text] = Doc()
-    doc["text"] = Text(text)
-    return doc.get_update()
-
-
 @pytest.mark.parametrize(
     "ref,token,code",
     [
@@ -143,7 +82,7 @@ def typed(text: str) -> bytes:
     ],
 )
 async def test_a_refusal_is_a_close_code(gateway: Gateway, ref: str, token: str, code: int) -> None:
-    async with gateway.connect(ref, token) as client:
+    async with joined(gateway, ref, token) as client:
         assert (await closed(client))[0] == code
     assert gateway.stage.actor.hub.sessions == 0
 
@@ -152,12 +91,12 @@ async def test_a_gateway_takes_so_many_editors(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.editor_socket.MAX_SESSIONS_PER_GATEWAY", 1)
-    async with gateway.connect() as first:
+    async with joined(gateway) as first:
         await values(first, 1)
-        async with gateway.connect() as second:
+        async with joined(gateway) as second:
             assert (await closed(second))[0] == close_codes.TRY_AGAIN
     await until(lambda: gateway.stage.actor.hub.sessions == 0)
-    async with gateway.connect() as third:
+    async with joined(gateway) as third:
         await values(third, 1)
 
 
@@ -171,14 +110,14 @@ async def test_codes_that_are_final_for_clients_are_those_a_retry_cannot_mend() 
 
 
 async def test_the_subprotocol_with_the_token_is_selected(gateway: Gateway) -> None:
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         assert client.subprotocol == "docactor.good"
 
 
 async def test_a_token_may_come_as_a_header(gateway: Gateway) -> None:
     headers = {"Authorization": "Bearer good"}
     offered = [Subprotocol("other"), Subprotocol("another")]
-    url = f"{gateway.url}/doc"
+    url = f"{gateway.url}/collab/doc"
     async with connect(url, additional_headers=headers, subprotocols=offered) as client:
         assert client.subprotocol == "other"
         assert isinstance((await values(client, 1))[0], Step1)
@@ -192,7 +131,7 @@ async def test_a_token_may_come_as_a_header(gateway: Gateway) -> None:
 async def test_a_client_is_asked_and_answered(gateway: Gateway) -> None:
     gateway.document.write("hello")
     gateway.document.commit()
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await client.send(step1_message(EMPTY_STATE_VECTOR))
         asked, answered = await values(client, 2)
         assert asked == Step1(gateway.document.state_vector())
@@ -204,14 +143,14 @@ async def test_a_client_is_asked_and_answered(gateway: Gateway) -> None:
 
 
 async def test_an_answer_comes_even_when_there_is_nothing(gateway: Gateway) -> None:
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await client.send(step1_message(EMPTY_STATE_VECTOR))
         assert (await values(client, 2))[1] == Apply(UpdateKind.STEP_2, EMPTY_UPDATE)
 
 
 async def test_an_edit_goes_to_everybody_its_sender_included(gateway: Gateway) -> None:
     gateway.document.commit_soon = True
-    async with gateway.connect() as anna, gateway.connect() as ben:
+    async with joined(gateway) as anna, joined(gateway) as ben:
         await values(anna, 1)
         await values(ben, 1)
         update = typed("hello 😀")
@@ -221,7 +160,7 @@ async def test_an_edit_goes_to_everybody_its_sender_included(gateway: Gateway) -
 
 async def test_several_messages_in_one_frame_are_all_heard(gateway: Gateway) -> None:
     gateway.document.commit_soon = True
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await values(client, 1)
         first, second = typed("one"), typed("two")
         await client.send(update_message(first) + update_message(second))
@@ -231,9 +170,9 @@ async def test_several_messages_in_one_frame_are_all_heard(gateway: Gateway) -> 
 async def test_presence_comes_back_to_its_sender_and_ends_with_the_socket(
     gateway: Gateway,
 ) -> None:
-    async with gateway.connect() as ben:
+    async with joined(gateway) as ben:
         await values(ben, 1)
-        async with gateway.connect() as anna:
+        async with joined(gateway) as anna:
             await values(anna, 1)
             entry = AwarenessEntry(77, 1, b'{"name":"Anna"}')
             said = encode_awareness([entry])
@@ -266,7 +205,7 @@ async def test_a_bad_frame_costs_its_sender_the_socket_and_nobody_else(
     gateway: Gateway, frame: bytes | str, code: int
 ) -> None:
     gateway.document.commit_soon = True
-    async with gateway.connect() as good, gateway.connect() as bad:
+    async with joined(gateway) as good, joined(gateway) as bad:
         await values(good, 1)
         with suppress(ConnectionClosed):  # before all of it was sent
             await bad.send(frame)
@@ -278,7 +217,7 @@ async def test_a_bad_frame_costs_its_sender_the_socket_and_nobody_else(
 
 
 async def test_unknown_messages_are_ignored(gateway: Gateway) -> None:
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await values(client, 1)
         await client.send(b"\x63")
         await client.send(b"\x66\x01\x02")
@@ -287,7 +226,7 @@ async def test_unknown_messages_are_ignored(gateway: Gateway) -> None:
 
 
 async def test_a_reader_is_told_that_it_may_not_edit(gateway: Gateway) -> None:
-    async with gateway.connect(token="reader") as client:
+    async with joined(gateway, token="reader") as client:
         await values(client, 1)
         await client.send(update_message(typed("no")))
         with anyio.fail_after(10):
@@ -303,7 +242,7 @@ async def test_a_client_back_from_long_offline_may_send_more_than_a_frame(
 ) -> None:
     gateway.document.commit_soon = True
     update = typed("x" * (MAX_FRAME_BYTES + 1))
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await values(client, 1)
         await client.send(step2_message(update))
         await until(lambda: gateway.document.applied == [update], 30)
@@ -311,7 +250,7 @@ async def test_a_client_back_from_long_offline_may_send_more_than_a_frame(
 
 async def test_sockets_stay_open_while_the_document_moves(gateway: Gateway) -> None:
     stage = gateway.stage
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await values(client, 1)
         first = stage.actor
         second = await stage.activate()
@@ -319,7 +258,7 @@ async def test_sockets_stay_open_while_the_document_moves(gateway: Gateway) -> N
         await until(lambda: stage.lost)
         second.document.commit_soon = True
         await client.send(update_message(typed("typed while it was nowhere")))
-        await gateway._link.attach(second.route)
+        await gateway.the_link.attach(second.route)
         kinds = {type(value) for value in [(await _raw(client)) for _ in range(2)]}
         assert kinds == {Step1, str}
         await client.send(step2_message(typed("all I have")))
@@ -330,7 +269,7 @@ async def test_a_silent_client_is_sent_something_now_and_then(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.outbox.SOCKET_QUIET_S", 0.02)
-    async with gateway.connect() as client:
+    async with joined(gateway) as client:
         await values(client, 1)
         assert await values(client, 2) == [Awareness((), b"\x00")] * 2
 
@@ -348,7 +287,7 @@ async def test_a_slow_reader_is_closed_and_slows_nobody(
     monkeypatch.setattr("gateway.outbox.OUTBOX_FRAMES", 50)
     monkeypatch.setattr("gateway.outbox.SOCKET_CLOSE_S", 0.1)
     hub = gateway.stage.actor.hub
-    async with gateway.connect() as fast, gateway.connect() as slow:
+    async with joined(gateway) as fast, joined(gateway) as slow:
         await values(fast, 1)
         await values(slow, 1)
         slow.transport.pause_reading()
@@ -365,3 +304,26 @@ async def test_a_slow_reader_is_closed_and_slows_nobody(
         slow.transport.resume_reading()
         # dropped when it did not take the close frame in time
         assert await closed(slow) in {DROPPED, (close_codes.TRY_AGAIN, "too slow")}
+
+
+async def test_who_sends_too_fast_is_read_more_slowly_and_loses_nothing(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.pace.BURST_FRAMES", 10)
+    monkeypatch.setattr("shared.pace.SOCKET_FRAMES_PER_S", 100)
+    gateway.document.commit_soon = True
+    async with joined(gateway) as fast, joined(gateway) as other:
+        await values(fast, 1)
+        await values(other, 1)
+        start = anyio.current_time()
+        updates = [typed(str(number)) for number in range(40)]
+        for update in updates:
+            await fast.send(update_message(update))
+        await until(lambda: gateway.document.applied)
+        mine = typed("not held up")
+        await other.send(update_message(mine))
+        await until(lambda: mine in gateway.document.applied)
+        assert len(gateway.document.applied) < 40
+        await until(lambda: len(gateway.document.applied) == 41)
+        assert anyio.current_time() - start >= 0.25  # 29 frames at 100 per second
+        assert [update for update in gateway.document.applied if update != mine] == updates

@@ -153,7 +153,7 @@ async def test_loss_is_told_once_and_the_sessions_follow_to_the_next_actor(stage
     await link.attach(second.route)
     await until(lambda: len(anna.updates) == len(ben.updates) == 2)
     await until(lambda: len(anna.asked) == len(ben.asked) == 2)
-    assert anna.queries == ben.queries == 1
+    assert anna.moves == ben.moves == 1
     assert anna.kicks == []
     fresh: Doc[Text] = Doc()
     for update in ben.updates:
@@ -415,8 +415,8 @@ async def test_attaching_twice_at_once_makes_one_connection(stage: Stage) -> Non
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(link.attach, second.route)
         tasks.start_soon(link.attach, second.route)
-    await until(lambda: sink.queries)
-    assert len(second.server._links) == second.hub.sessions == sink.queries == 1
+    await until(lambda: sink.moves)
+    assert len(second.server._links) == second.hub.sessions == sink.moves == 1
 
 
 async def test_a_link_closed_while_it_attaches_stays_closed(stage: Stage) -> None:

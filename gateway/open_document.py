@@ -1,0 +1,128 @@
+"""A document open on an editor's socket, whichever wire the socket speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.link import DocumentLink
+from gateway.link_session import Shared
+from gateway.outbox import Outbox
+from shared.errors import CapabilityDenied
+from shared.frames import Ack, Open, UpdateKind
+from shared.limits import MAX_FRAME_BYTES
+from shared.protocol import Caller
+from shared.sync_session import Apply, Awareness, Close, QueryAwareness, Step1, Value
+
+
+class Wire(Protocol):
+    """How one document's session looks to its client: `SyncSession`, `HocuspocusDocument`."""
+
+    @property
+    def wire(self) -> str:
+        """Names all that `update` and `awareness` depend on."""
+
+    @property
+    def acks(self) -> bool:
+        """Whether the document is to answer every update."""
+
+    def step1(self, state_vector: bytes) -> bytes: ...
+    def step2(self, update: bytes) -> bytes: ...
+    def update(self, update: bytes) -> bytes: ...
+    def awareness(self, update: bytes) -> bytes: ...
+    def query_awareness(self) -> bytes: ...
+    def acknowledge(self, ack: Ack, reason: str) -> list[bytes]: ...
+    def began(self) -> None: ...
+    def passed_on(self, kind: UpdateKind, *, sent: bool) -> None: ...
+    def moved(self) -> None: ...
+
+
+def check_may_read(caller: Caller) -> None:
+    """Raises CapabilityDenied when the caller's token does not allow reading."""
+    if not caller.scopes & {"read", "write", "admin"}:
+        raise CapabilityDenied("This token does not allow reading documents.")
+
+
+def is_read_only(caller: Caller) -> bool:
+    """Whether edits of this caller are refused."""
+    return not caller.scopes & {"write", "admin"}
+
+
+class OpenDocument:
+    """One session: its client's values go to the document, the document's news to the outbox.
+
+    Args:
+        link: To the document; the session begins at once.
+        caller: Whose session it is.
+        wire: Its client's.
+        outbox: Of the socket.
+        kicked: Called, after the session ended, with a close code and a reason.
+    """
+
+    def __init__(
+        self,
+        link: DocumentLink,
+        caller: Caller,
+        wire: Wire,
+        outbox: Outbox,
+        kicked: Callable[[int, str], None],
+    ) -> None:
+        self.link = link
+        self.caller = caller
+        self._wire = wire
+        self._outbox = outbox
+        self._kicked = kicked
+        opened = Open(caller, read_only=is_read_only(caller), acks=wire.acks)
+        self._session = link.open_session(self, opened)
+
+    def close(self) -> None:
+        """Ends the session."""
+        self._session.close()
+
+    async def do(self, value: Value) -> bool:
+        """Passes on what the client said; whether it was more than echoes of others."""
+        match value:
+            case Apply(kind, update) if len(update) > MAX_FRAME_BYTES:
+                async with self.link.large:
+                    self._pass_on(kind, update)
+                    await self.link.wait_writable()
+            case Apply(kind, update):
+                self._pass_on(kind, update)
+            case Awareness():
+                return self._session.awareness(value)
+            case Step1(state_vector):
+                self._wire.began()
+                self._session.step1(state_vector)
+            case QueryAwareness():
+                self._session.query_awareness()
+            case Close(code, reason):
+                self._outbox.close(code, reason)
+        return True
+
+    def _pass_on(self, kind: UpdateKind, update: bytes) -> None:
+        self._wire.passed_on(kind, sent=self._session.update(kind, update))
+
+    # --- SessionSink -----------------------------------------------------------------------------
+
+    def update(self, shared: Shared) -> None:
+        self._outbox.push_shared(shared, self._wire.wire, self._wire.update)
+
+    def awareness(self, shared: Shared) -> None:
+        self._outbox.push_shared(shared, self._wire.wire, self._wire.awareness)
+
+    def step1(self, state_vector: bytes) -> None:
+        self._outbox.push(self._wire.step1(state_vector))
+
+    def step2(self, update: bytes) -> None:
+        self._outbox.push(self._wire.step2(update))
+
+    def acknowledged(self, ack: Ack, reason: str) -> None:
+        for message in self._wire.acknowledge(ack, reason):
+            self._outbox.push(message)
+
+    def moved(self) -> None:
+        self._wire.moved()
+        self._outbox.push(self._wire.query_awareness())
+
+    def kicked(self, code: int, reason: str) -> None:
+        self._kicked(code, reason)
