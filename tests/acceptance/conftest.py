@@ -39,7 +39,7 @@ def editor(server: Server) -> Iterator[OpenEditor]:
             client_id: int | None = None,
         ) -> Editor:
             token = server.token if token is None else token
-            editor = Editor(server.collab, doc, token, client, client_id)
+            editor = Editor(server.editors(client), doc, token, client, client_id)
             stack.callback(editor.kill)
             return editor.wait_synced() if synced else editor
 
@@ -48,6 +48,6 @@ def editor(server: Server) -> Iterator[OpenEditor]:
 
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest) -> str:
-    """Each version of y-websocket that people use."""
+    """Each version of either wire's client that people use."""
     name: str = request.param
     return name

@@ -1,4 +1,4 @@
-"""Editors of people: Node programs with an unmodified y-websocket client, each a process."""
+"""Editors of people: Node programs with an unmodified client of either wire, each a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 NPM: Final = Path(__file__).parent / "npm"
-CLIENTS: Final = ("y-websocket", "y-websocket-2", "y-websocket-1")  # 3.1, 2.1, 1.5
+Y_CLIENTS: Final = ("y-websocket", "y-websocket-2", "y-websocket-1")  # 3.1, 2.1, 1.5
+HOCUSPOCUS_CLIENTS: Final = ("@hocuspocus/provider", "@hocuspocus/provider-3")  # 4.8, 3.4
+CLIENTS: Final = Y_CLIENTS + HOCUSPOCUS_CLIENTS
 PATIENCE_S: Final = 30.0  # for what happens in milliseconds, on a machine that may be busy
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ class Editor:
     def __init__(
         self, url: str, doc: str, token: str, client: str = CLIENTS[0], client_id: int | None = None
     ) -> None:
-        """`url`: ws://…/collab. `client_id`: of Yjs; one drawn by lot if None."""
+        """`url`: ws://…/collab or …/hocuspocus. `client_id`: of Yjs; one drawn by lot if None."""
         self.said: list[dict[str, Any]] = []
         self.present: dict[str, Any] = {}
         self._answers: dict[int, dict[str, Any]] = {}
@@ -117,6 +119,12 @@ class Editor:
         """The code its socket was closed with first."""
         closed = until("a closed socket", lambda: self.events("closed"))
         return int(closed[0]["code"] or 0)
+
+    @property
+    def unsaved(self) -> int | None:
+        """What a Hocuspocus client's counter of unsaved changes stands at."""
+        counted = self.events("unsaved")
+        return counted[-1]["number"] if counted else None
 
     def freeze(self) -> None:
         """The program stops where it is; its connection stays open and silent."""

@@ -178,6 +178,15 @@ class Server:
         return self.url.replace("http", "ws", 1) + "/collab"
 
     @property
+    def hocuspocus(self) -> str:
+        """Where Hocuspocus providers connect."""
+        return self.url.replace("http", "ws", 1) + "/hocuspocus"
+
+    def editors(self, client: str) -> str:
+        """Where a client of this npm package connects."""
+        return self.hocuspocus if "hocuspocus" in client else self.collab
+
+    @property
     def mcp(self) -> str:
         """Where agents connect."""
         return self.url + "/mcp"

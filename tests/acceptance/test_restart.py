@@ -50,7 +50,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def open_editor(stack: ExitStack, server: Server, doc: str, client: str) -> Editor:
-    editor = Editor(f"ws{server.url.removeprefix('http')}/collab", doc, server.token, client)
+    editor = Editor(server.editors(client), doc, server.token, client)
     stack.callback(editor.kill)
     return editor.wait_synced()
 

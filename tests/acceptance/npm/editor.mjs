@@ -1,11 +1,13 @@
-// An editor without a screen: the unmodified y-websocket client, told what to do on stdin.
+// An editor without a screen: an unmodified y-websocket or Hocuspocus client, told what to do on stdin.
 //
 //   node editor.mjs --url ws://127.0.0.1:8000/collab --doc ID --token T [--client y-websocket-2] [--id 5]
+//   node editor.mjs --url ws://127.0.0.1:8000/hocuspocus --doc ID --token T --client @hocuspocus/provider
 //
 // One JSON object a line. In: {id, do: an act, …}; the acts stand below. `run` takes the body of a
 // function, for what only one test does.
 // Out: {event: "status" | "synced" | "change" | "awareness" | "closed", …} and {id, …answer}, each
-// with `at`, milliseconds since this program began.
+// with `at`, milliseconds since this program began. Hocuspocus clients also say "scope", "denied",
+// "unsaved" and "stateless".
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import WebSocket from 'ws'
@@ -15,7 +17,7 @@ const { values: options } = parseArgs({ options: {
   url: { type: 'string' }, doc: { type: 'string' }, token: { type: 'string', default: '' },
   client: { type: 'string', default: 'y-websocket' }, id: { type: 'string' } } })
 console.log = console.error // libraries may log; stdout is ours
-const { WebsocketProvider } = await import(options.client)
+const { WebsocketProvider, HocuspocusProvider, HocuspocusProviderWebsocket } = await import(options.client)
 
 const say = (object) => process.stdout.write(JSON.stringify({ ...object, at: performance.now() }) + '\n')
 const doc = new Y.Doc()
@@ -28,14 +30,44 @@ class Socket extends WebSocket {
   constructor (url) { super(url, options.token ? [`docactor.${options.token}`] : []) }
 }
 
-const provider = new WebsocketProvider(options.url, options.doc, doc, {
-  WebSocketPolyfill: Socket, disableBc: true })
-provider.on('status', ({ status }) => {
-  if (status === 'connected') connections += 1
-  say({ event: 'status', status, connections })
-})
-provider.on('sync', (synced) => say({ event: 'synced', synced }))
-provider.on('connection-close', (event) => say({ event: 'closed', code: event?.code ?? null }))
+const connected = () => {
+  connections += 1
+  say({ event: 'status', status: 'connected', connections })
+}
+
+function overYWebsocket () {
+  const provider = new WebsocketProvider(options.url, options.doc, doc, {
+    WebSocketPolyfill: Socket, disableBc: true })
+  provider.on('status', ({ status }) => {
+    if (status === 'connected') connected()
+    else say({ event: 'status', status, connections })
+  })
+  provider.on('sync', (synced) => say({ event: 'synced', synced }))
+  provider.on('connection-close', (event) => say({ event: 'closed', code: event?.code ?? null }))
+  return provider
+}
+
+function overHocuspocus () {
+  const websocketProvider = new HocuspocusProviderWebsocket({
+    url: options.url, WebSocketPolyfill: WebSocket })
+  websocketProvider.on('open', connected)
+  websocketProvider.on('close', ({ event }) => {
+    say({ event: 'closed', code: event?.code ?? null })
+    say({ event: 'status', status: 'disconnected', connections })
+  })
+  const provider = new HocuspocusProvider({
+    websocketProvider, name: options.doc, document: doc, token: options.token || null })
+  provider.on('synced', ({ state }) => say({ event: 'synced', synced: state }))
+  provider.on('authenticated', ({ scope }) => say({ event: 'scope', scope }))
+  provider.on('authenticationFailed', ({ reason }) => say({ event: 'denied', reason }))
+  provider.on('unsyncedChanges', ({ number }) => say({ event: 'unsaved', number }))
+  provider.on('stateless', ({ payload }) => say({ event: 'stateless', payload }))
+  provider.attach()
+  return provider
+}
+
+const provider = HocuspocusProvider ? overHocuspocus() : overYWebsocket()
+const socket = HocuspocusProvider ? provider.configuration.websocketProvider : provider
 provider.awareness.on('change', () => say({ event: 'awareness', states: who() }))
 doc.on('update', (update, origin) => {
   if (origin === provider) say({ event: 'change', bytes: update.length, text: text() })
@@ -65,8 +97,8 @@ const acts = {
   insert: ({ at, text }) => { root.insert(at ?? root.length, [paragraph(text)]); return {} },
   type: ({ block, at, text }) => { leaf(block).insert(at ?? leaf(block).length, text); return {} },
   delete: ({ block }) => { root.delete(block, 1); return {} },
-  disconnect: () => { provider.disconnect(); return {} },
-  connect: () => { provider.connect(); return {} },
+  disconnect: () => { socket.disconnect(); return {} },
+  connect: () => { socket.connect(); return {} },
   run: ({ code }) => ({ result: new Function('Y', 'doc', 'root', 'provider', 'paragraph', 'leaf', code)(
     Y, doc, root, provider, paragraph, leaf) ?? null }),
   quit: () => { provider.destroy(); say({ event: 'bye' }); process.exit(0) }
