@@ -34,9 +34,11 @@ from shared.markdown.schema import plain_text
 from shared.patch_types import Present
 from shared.sections import Heading
 from shared.stored import Checkpoint, Effects, Loaded, StoredUpdate, Via
+from shared.surrogates import CutsItselfError, Pairs, repairs, replay
 from shared.tree import Block, Hints, Node
 from shared.views import Views
 from shared.yjs_update import (
+    Id,
     MalformedUpdateError,
     decode_state_vector,
     ends,
@@ -107,6 +109,8 @@ class LiveDocument:
         self.clocks = decode_state_vector(doc.get_state())
         self.index: BlockIndex
         self._texts: dict[str, _Rendered] = {}
+        checkpoint = [loaded.checkpoint.data] if loaded.checkpoint else []
+        self._pairs = Pairs([*checkpoint, *(update.data for update in loaded.updates)])
         self._captured = b""
         self._subscription = doc.observe(self._capture)
         self._log_bytes = sum(len(update.data) for update in loaded.updates)
@@ -122,9 +126,7 @@ class LiveDocument:
         doc: Doc[XmlFragment] = Doc()
         if loaded.checkpoint is not None:
             doc.apply_update(loaded.checkpoint.data)
-        with doc.transaction():
-            for update in loaded.updates:
-                doc.apply_update(update.data)
+        replay(doc, loaded.updates)
         live = cls(loaded, doc, mint)
         saved = SavedIndex.load(
             loaded.checkpoint.block_index if loaded.checkpoint else b"",
@@ -221,22 +223,39 @@ class LiveDocument:
                 return Applied("gap")
             if too_much := self._beyond_limits(update):
                 return Applied("refused", reason=too_much)
+            cut = self._pairs.cut_by(update, self.doc.get_update)
         except MalformedUpdateError as error:
             return Applied("refused", reason=str(error))
+        except CutsItselfError:
+            return Applied("gap")  # asked again, its sender tells what it has
+        kept_whole = self._keep_whole(cut, author, now) if cut else ()
         try:
             self._captured = b""
             with _breaking():
                 self.doc.apply_update(update)
         except ValueError as error:
-            return Applied("refused", reason=str(error))
+            return Applied("refused", kept_whole, str(error))
         waits = self._captured != update and self._waits_for_more(update)
         if waits and self._captured == EMPTY_UPDATE:
             raise DocumentBrokenError("an update showed blocks that its log entry does not hold")
         told = (self._record(author, now, self.index.settle(now)), self._repair(now))
-        effects = tuple(one for one in told if one is not None)
+        effects = (*kept_whole, *(one for one in told if one is not None))
         if waits:
             return Applied("leftover", effects)
         return Applied("applied" if effects else "unchanged", effects)
+
+    def _keep_whole(self, cut: Mapping[Id, str], author: Author, now: int) -> tuple[Effects, ...]:
+        """What has to be done before an update that cuts characters; see `shared.surrogates`."""
+        mender = Author(author.principal, author.name, "repair")
+        while (client := int(self._mint(), 36)) in self.clocks:
+            pass
+        told = []
+        for update in repairs(cut, client):
+            self._captured = b""
+            with _breaking(own=True):
+                self.doc.apply_update(update)
+            told.append(self._record(mender, now, self.index.settle(now)))
+        return tuple(one for one in told if one is not None)
 
     def _waits_for_more(self, update: bytes) -> bool:
         """Whether something of an update just applied is not in the document yet."""
@@ -347,6 +366,7 @@ class LiveDocument:
                 self.depth = max(self.depth, depth_of(self.index.node(block_id)))
         appended = self.log.append(drafts, author.principal, self.at, len(self.index))
         data = self._captured or EMPTY_UPDATE
+        self._pairs.took(data)
         self.clocks |= ends(data) if len(data) < _SMALL_UPDATE else self._all_clocks()
         self._log_bytes += len(data)
         self._log_updates += 1

@@ -11,6 +11,7 @@ from shared.block_index import SavedIndex
 from shared.live_document import ROOT
 from shared.markdown.render import render
 from shared.stored import Checkpoint, StoredUpdate
+from shared.surrogates import replay
 
 
 def blocks_at(
@@ -24,9 +25,7 @@ def blocks_at(
     doc: Doc[XmlFragment] = Doc()
     if checkpoint is not None:
         doc.apply_update(checkpoint.data)
-    with doc.transaction():
-        for update in updates:
-            doc.apply_update(update.data)
+    replay(doc, updates)
     saved = SavedIndex.load(
         checkpoint.block_index if checkpoint else b"", [update.splice for update in updates]
     )

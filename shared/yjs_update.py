@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 _GC: Final = 0
+_STRING: Final = 4
 _SKIP: Final = 10
 _TYPE: Final = 7
-_Id = tuple[int, int]  # client, clock
+Id = tuple[int, int]  # client, clock
 _ROOT: Final = (-1, -1)
 _ORIGIN: Final = 0x80
 _RIGHT_ORIGIN: Final = 0x40
@@ -26,11 +27,12 @@ class MalformedUpdateError(ValueError):
 
 
 class _Reader:
-    __slots__ = ("at", "data")
+    __slots__ = ("at", "data", "last_text")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
+        self.last_text = ""
 
     def byte(self) -> int:
         value = self.data[self.at]
@@ -62,7 +64,10 @@ class _Reader:
         size = self.uint()
         start = self.at
         self.skip(size)
-        text = self.data[start : self.at].decode("utf-8", "surrogatepass")
+        try:
+            text = self.last_text = self.data[start : self.at].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise MalformedUpdateError("a text is not UTF-8") from error
         return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -111,7 +116,7 @@ def growth(update: bytes) -> tuple[int, int]:
 
     Raises MalformedUpdateError.
     """
-    hangs: dict[_Id, tuple[bool, _Id]] = {}  # where each element is: (inside or beside, of what)
+    hangs: dict[Id, tuple[bool, Id]] = {}  # where each element is: (inside or beside, of what)
     reader = _Reader(update)
     try:
         for _ in range(reader.uint()):
@@ -128,7 +133,7 @@ def growth(update: bytes) -> tuple[int, int]:
     return len(hangs), _deepest(hangs)
 
 
-def _hangs_on(reader: _Reader, info: int) -> tuple[bool, _Id]:
+def _hangs_on(reader: _Reader, info: int) -> tuple[bool, Id]:
     """Elements have length 1, so a neighbour's id is the neighbour."""
     if info & (_ORIGIN | _RIGHT_ORIGIN):
         return False, (reader.uint(), reader.uint())
@@ -137,9 +142,9 @@ def _hangs_on(reader: _Reader, info: int) -> tuple[bool, _Id]:
     return True, (reader.uint(), reader.uint())
 
 
-def _deepest(hangs: Mapping[_Id, tuple[bool, _Id]]) -> int:
+def _deepest(hangs: Mapping[Id, tuple[bool, Id]]) -> int:
     """The longest chain of elements one inside the other; what is not in `hangs` counts as 0."""
-    depth: dict[_Id, int] = {}
+    depth: dict[Id, int] = {}
     for first in hangs:
         chain = []
         at = first
@@ -168,12 +173,74 @@ def leaves_over(rest: bytes, clocks: Mapping[int, int]) -> bool:
         raise MalformedUpdateError("the update ends early") from error
 
 
+def deletions(update: bytes) -> list[tuple[int, int, int]]:
+    """What an update deletes: client, first clock, clock behind the last. Raises
+    MalformedUpdateError.
+    """
+    reader = _Reader(update)
+    try:
+        for _ in range(reader.uint()):
+            blocks, _, _ = reader.uint(), reader.uint(), reader.uint()
+            for _ in range(blocks):
+                _skip_block(reader, reader.byte())
+        return [*_ranges(reader)]
+    except IndexError as error:
+        raise MalformedUpdateError("the update ends early") from error
+
+
+def links(update: bytes) -> set[Id]:
+    """The items that blocks of an update are put right behind, were each unit of a text an item.
+
+    Raises MalformedUpdateError.
+    """
+    found: set[Id] = set()
+    reader = _Reader(update)
+    try:
+        for _ in range(reader.uint()):
+            blocks, _, _ = reader.uint(), reader.uint(), reader.uint()
+            for _ in range(blocks):
+                info = reader.byte()
+                start = reader.at
+                if info & 0x1F not in (_GC, _SKIP):
+                    if info & _ORIGIN:
+                        found.add((reader.uint(), reader.uint()))
+                    if info & _RIGHT_ORIGIN:
+                        found.add((reader.uint(), reader.uint() - 1))
+                reader.at = start
+                _skip_block(reader, info)
+    except IndexError as error:
+        raise MalformedUpdateError("the update ends early") from error
+    return found
+
+
+def texts(update: bytes) -> list[tuple[int, int, str]]:
+    """The texts in an update: client, clock, text. Raises MalformedUpdateError."""
+    found = []
+    reader = _Reader(update)
+    try:
+        for _ in range(reader.uint()):
+            blocks, client, clock = reader.uint(), reader.uint(), reader.uint()
+            for _ in range(blocks):
+                info = reader.byte()
+                length = _skip_block(reader, info)
+                if info & 0x1F == _STRING:
+                    found.append((client, clock, reader.last_text))
+                clock += length
+    except IndexError as error:
+        raise MalformedUpdateError("the update ends early") from error
+    return found
+
+
 def _deleted(reader: _Reader) -> Iterator[tuple[int, int]]:
+    return ((client, end) for client, _, end in _ranges(reader))
+
+
+def _ranges(reader: _Reader) -> Iterator[tuple[int, int, int]]:
     for _ in range(reader.uint()):
         client = reader.uint()
         for _ in range(reader.uint()):
             start = reader.uint()
-            yield client, start + reader.uint()
+            yield client, start, start + reader.uint()
 
 
 def _starts(update: bytes, clocks: Mapping[int, int]) -> Iterator[tuple[int, int]]:

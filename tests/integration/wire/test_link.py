@@ -9,8 +9,6 @@ import anyio
 import pytest
 from pycrdt import Doc, Text
 
-from actors.document_port import Peer
-from actors.link_server import ServerLink
 from gateway.link import DocumentLink
 from shared import close_codes, limits
 from shared.errors import Moved
@@ -446,42 +444,6 @@ async def test_a_large_step_2_crosses_whole(stage: Stage) -> None:
     assert sink.acks == [(Ack.SAVED, "")]
     await until(lambda: sink.updates)
     assert len(sink.updates[0]) >= len(update) - 100
-
-
-async def test_hundreds_who_wait_send_one_frame_and_are_woken_by_one(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    link = await stage.link()
-    received, sent = list[int](), list[int]()
-    receive, send = stage.actor.hub.receive, ServerLink.send
-
-    def heard(peer: Peer, frame: Frame) -> None:
-        received.append(frame.kind)
-        receive(peer, frame)
-
-    def told(self: ServerLink, frame: bytes) -> None:
-        if frame[4] != Kind.PONG:
-            sent.append(frame[4])
-        send(self, frame)
-
-    monkeypatch.setattr(stage.actor.hub, "receive", heard)
-    monkeypatch.setattr(ServerLink, "send", told)
-    woken = list[bool]()
-
-    async def wait() -> None:
-        woken.append(await link.wait_beyond(0, 30))
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(500):
-            tasks.start_soon(wait)
-        await until(lambda: stage.actor.hub.waiting)
-        assert (received, sent) == ([Kind.WAITING], [])
-        stage.document.apply(typed("x"), ANNA)
-        stage.document.commit()
-    assert woken == [True] * 500
-    assert sent == [Kind.NOTICE]
-    await until(lambda: not stage.actor.hub.waiting)
-    assert received == [Kind.WAITING, Kind.WAITING]
 
 
 def _server_side(stage: Stage, number: int) -> object:
