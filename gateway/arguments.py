@@ -43,7 +43,10 @@ class Unfit(ValueError):
 
 def shown(value: object) -> str:
     """A value for an error text: short, on one line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a deeply nested {type(value).__name__}"
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -232,7 +235,7 @@ def _split(value: object) -> list[Any]:
     if given.startswith(("[", "{", '"')):
         try:
             decoded = msgspec.json.decode(given)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             decoded = None
         if decoded is not None:
             return decoded if isinstance(decoded, list) else [decoded]

@@ -249,7 +249,7 @@ def decoded(body: bytes, kind: type[T]) -> T:
     """A JSON body as a Struct."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidArgument(f"body: {error}.") from error
 
 

@@ -12,11 +12,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from gateway.auth import Authenticator
-from gateway.rest import answered
+from gateway.rest import answered, decoded
 from gateway.tool_context import ToolContext, require
 from gateway.tool_errors import unexpected
 from gateway.upkeep import Step, back_up, check_all
-from shared.errors import DocactorError, InvalidArgument
+from shared.errors import DocactorError
 
 NDJSON: Final = "application/x-ndjson"
 
@@ -44,10 +44,7 @@ class UpkeepRest:
         """Copies everything to a folder; the last line has the manifest, or an `error`."""
         caller = await self._authenticator.of_header(request.headers.get("authorization"))
         require(caller, "admin")
-        try:
-            order = msgspec.json.decode(await request.body(), type=BackupOrder)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InvalidArgument(f"body: {error}.") from error
+        order = decoded(await request.body(), BackupOrder)
         return _lines(back_up(self._context.router, caller, Path(order.folder)))
 
     async def check(self, request: Request) -> Response:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
+from shared.errors import TooLarge
+from shared.limits import MAX_BLOCKS
 from shared.markdown import own_rules, text_rules
 
 # Above what CommonMark texts nest; the tree's own limit refuses long before.
 _MAX_NESTING: Final = 1_000
+# A block and the line with its anchor: more can only be too many.
+_MAX_TOP_LEVEL: Final = 2 * MAX_BLOCKS + 1
+_STARTED: Final = "docactor.started"
 
 
 def _make() -> MarkdownIt:
@@ -24,7 +30,21 @@ def _make() -> MarkdownIt:
     links.normalizeLink = links.normalizeLinkText = lambda url: url
     text_rules.install(md)
     own_rules.install(md)
+    md.block.ruler.before("table", "too_many", _too_many)
     return md
+
+
+def _too_many(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
+    """Never matches; ends the parse of a text with far too many blocks, which takes seconds."""
+    if silent or state.level:
+        return False
+    started = state.env[_STARTED] = state.env.get(_STARTED, 0) + 1
+    if started > _MAX_TOP_LEVEL:
+        raise TooLarge(
+            f"markdown: more than {MAX_BLOCKS:,} blocks; line {start + 1:,} is far beyond.",
+            limit=MAX_BLOCKS,
+        )
+    return False
 
 
 MARKDOWN: Final = _make()

@@ -178,3 +178,15 @@ async def test_defaults_reach_the_document(mcp: McpClient, router: FakeRouter, d
         ReadDocumentRequest(),
         ReadChangesRequest(max_chars=100, exclude_self=True),
     ]
+
+
+@pytest.mark.parametrize("name", ["blocks", "edits"])
+@pytest.mark.parametrize("value", ["[" * 20_000, "[" * 400 + "]" * 400, "[" * 900 + "]" * 900])
+async def test_a_list_written_as_text_nested_without_end_is_refused_by_name(
+    mcp: McpClient, doc: str, name: str, value: str
+) -> None:
+    tool = {"blocks": "delete", "edits": "replace_text"}[name]
+    failed, text, answer = await call(mcp, tool, doc_id=doc, **{name: value})
+    assert failed
+    assert text.startswith(f"{name}: ")
+    assert answer["error"]["code"] == "invalid_argument"

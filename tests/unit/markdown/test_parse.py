@@ -198,3 +198,14 @@ def test_a_table_as_a_person_indents_it_is_read() -> None:
         "tableHeader", {"colspan": 2, "rowspan": 1}, (Node("paragraph", {}, (Text("a b"),)),)
     )
     assert block.node == Node("table", {}, (Node("tableRow", {}, (cell,)),))
+
+
+def test_far_too_many_blocks_are_refused_before_all_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("its tokens were built")
+
+    monkeypatch.setattr("shared.markdown.parse.BlockBuilder", never)
+    with pytest.raises(TooLarge, match=rf"markdown: more than {MAX_BLOCKS:,} blocks"):
+        parse("a\n\n" * (2 * MAX_BLOCKS + 2))
