@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.acceptance.editors import NPM
+from tests.acceptance.editors import HOCUSPOCUS_CLIENTS, NPM
 from tests.acceptance.server import Server
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 EDITORS: Final = ROOT / "docs" / "how-to" / "connect-an-editor.md"
-SHOW: Final = "\nprovider.once('sync', () => { console.log(root()); process.exit(0) })"
+SHOW: Final = "\nprovider.SYNCED, () => { console.log(root()); process.exit(0) })"
 
 
 def snippets(page: Path, language: str) -> list[str]:
@@ -37,7 +37,7 @@ def bread(server: Server) -> str:
     return server.create("# Loaf")
 
 
-def node(server: Server, bread: str, snippet: str, client: str) -> str:
+def node(server: Server, bread: str, snippet: str, client: str, synced: str = "once('sync'") -> str:
     """What an editor made as the snippet says has once it is synced."""
     code = snippet.replace("ws://127.0.0.1:8000/collab", server.collab).replace("'bread'", "name")
     code = code.replace("'<doc id or slug>'", "name").replace("docactor.<token>", "${token}")
@@ -47,7 +47,8 @@ def node(server: Server, bread: str, snippet: str, client: str) -> str:
         f"const name = '{bread}', token = '{server.token}', url = '{server.collab}'\n"
         "const root = () => doc.getXmlFragment('default').toString()\n"
     )
-    return run("node", "--input-type=module", "-e", before + code + SHOW, cwd=NPM)
+    code = before + code + SHOW.replace("SYNCED", synced)
+    return run("node", "--input-type=module", "-e", code, cwd=NPM)
 
 
 @pytest.mark.parametrize("client", ["y-websocket", "y-websocket-2"])
@@ -62,6 +63,16 @@ def test_an_old_editor_connects_as_the_page_says(server: Server, bread: str) -> 
     first, second, *_ = snippets(EDITORS, "js")
     imports = first[: first.index("const provider")]
     assert "Loaf</heading>" in node(server, bread, imports + second, "y-websocket-1")
+
+
+@pytest.mark.parametrize("client", HOCUSPOCUS_CLIENTS)
+def test_a_hocuspocus_editor_connects_as_the_page_says(
+    server: Server, bread: str, client: str
+) -> None:
+    (snippet,) = (code for code in snippets(EDITORS, "js") if "HocuspocusProvider" in code)
+    code = snippet.replace("ws://127.0.0.1:8000/hocuspocus", server.hocuspocus)
+    code = code.replace("'@hocuspocus/provider'", f"'{client}'")
+    assert "Loaf</heading>" in node(server, bread, code, client, "on('synced'")
 
 
 def test_a_python_editor_connects_as_the_page_says(server: Server, bread: str) -> None:
