@@ -14,12 +14,16 @@ from typing import Final
 
 from anyio.from_thread import start_blocking_portal
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
+from ray import cloudpickle
 
 from actors.document import Document
+from actors.served_document import DocumentLinks, open_document
 from shared.calls import decode_answer, decode_call, encode_answer, encode_call
 from shared.live_document import ROOT
 from shared.markdown.parse import parse
 from shared.protocol import (
+    Activated,
+    Activation,
     Caller,
     PatchRequest,
     ReadChangesRequest,
@@ -76,7 +80,12 @@ def rehearse() -> None:
 async def _play(path: Path) -> None:
     created = await Document.open(path, _key(1), seed=parse(_SAMPLE * _PARTS).blocks)
     await created.close()
-    document = await Document.open(path, _key(2))
+    order = Activation(_key(2), str(path))
+    sent = cloudpickle.dumps(order)  # type: ignore[no-untyped-call]
+    document = await open_document(cloudpickle.loads(sent))
+    links = DocumentLinks(document, _key(2), "127.0.0.1")
+    answer = Activated(*await links.start(), 0)
+    cloudpickle.dumps(answer)  # type: ignore[no-untyped-call]
     page = await document.read_document(_ACTOR, ReadDocumentRequest(max_chars=_ALL))
     _type_into(document)
     request = ReadChangesRequest(cursor=page.cursor)
@@ -86,6 +95,7 @@ async def _play(path: Path) -> None:
     assert isinstance(page.markdown, str)
     text = page.markdown.replace("as most blocks", "unlike most blocks")
     await document.patch(_ACTOR, PatchRequest(parse(text).blocks))
+    await links.stop()
     await document.close()
 
 
