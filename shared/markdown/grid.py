@@ -3,7 +3,8 @@
 Two people who add a row and a column at the same time leave a table whose rows differ in length,
 and an author of HTML may write one. A stock editor completes such a table at the next change of the
 document. Trees are compared in the completed form, and tables are built in it, so that an editor
-that opens one has nothing to add. Fillings stand where prosemirror-tables puts them.
+that opens one has nothing to add. Fillings stand where prosemirror-tables puts them, but for tables
+in which so many spans collide that it would add far more than there was.
 """
 
 from __future__ import annotations
@@ -63,20 +64,54 @@ def complete(table: Node, plain: Attrs) -> Node | None:
     rows = [_nodes(row) for row in _nodes(table)]
     if (rows and rows[0] and _is_regular(rows)) or not _is_table(table, rows):
         return table
-    grid = [[_cell(node) for node in row] for row in rows]
-    room = MAX_TABLE_FILLING * max(sum(map(len, grid)), FEW_CELLS)
+    room = MAX_TABLE_FILLING * max(sum(map(len, rows)), FEW_CELLS)
+    grid = _as_editors_do(_grid(rows), room) or _with_spans_cut(_grid(rows), room)
+    return _rebuilt(table, grid, plain) if grid else None
+
+
+def _as_editors_do(grid: _Grid, room: int) -> _Grid | None:
+    """The grid as prosemirror-tables makes it; None when that takes more than `room` cells."""
     for _ in range(_PASSES):
         width = _width(grid)
         if width * len(grid) > MAX_TABLE_PLACES:
             return None
         found = _survey(grid, width) if width else _Mending([1] * len(grid), [])
         if not found.needed():
-            return _rebuilt(table, grid, plain)
+            return grid
         room -= sum(found.missing)
         if room < 0:
             return None
         _mend(grid, found)
     return None
+
+
+def _with_spans_cut(grid: _Grid, room: int) -> _Grid | None:
+    """The grid with as few new cells as can be; None when even these are more than `room`.
+
+    Where many spans collide an editor adds cells for each place lost, many times over what there
+    was. Here a cell ends before the first place that is taken, which is then whole below as well.
+    """
+    free_from: list[int] = []  # of each column, the first row not taken from above
+    for number, row in enumerate(grid):
+        at = 0
+        for cell in row:
+            while at < len(free_from) and free_from[at] > number:
+                at += 1
+            reach = range(at + 1, min(at + cell.across, len(free_from)))
+            end = next((place for place in reach if free_from[place] > number), at + cell.across)
+            cell.across, cell.down = end - at, min(cell.down, len(grid) - number)
+            free_from += [0] * (end - len(free_from))
+            free_from[at:end] = [number + cell.down] * (end - at)
+            at = end
+    width = len(free_from)
+    if width * len(grid) > MAX_TABLE_PLACES:
+        return None
+    missing = _survey(grid, width).missing
+    if sum(missing) > room:
+        return None
+    for row, number in zip(grid, missing, strict=True):
+        row += [_Cell(row[0].kind if row else "tableCell") for _ in range(number)]
+    return grid
 
 
 def _nodes(node: Node) -> list[Node]:
@@ -97,6 +132,10 @@ def _is_table(table: Node, rows: list[list[Node]]) -> bool:
     return all(row.type == "tableRow" for row in _nodes(table)) and all(
         cell.type in _CELLS for row in rows for cell in row
     )
+
+
+def _grid(rows: list[list[Node]]) -> _Grid:
+    return [[_cell(node) for node in row] for row in rows]
 
 
 def _cell(node: Node) -> _Cell:

@@ -110,6 +110,19 @@ def test_html_that_takes_too_much_to_complete_stays_source(html: str) -> None:
     assert block.node.attrs == {"language": "=html"}
 
 
+def test_a_tangle_of_spans_is_cut_where_an_editor_would_add_far_more_than_there_is() -> None:
+    rows: list[Row] = [
+        (A, ("b", 3, 7)),
+        (("c", 4, 4),),
+        (),
+    ]
+    cut = canon(table(*rows))
+    assert shown(cut) == [[A, ("b", 3, 3)], [("c", 1, 2)], []]
+    assert canon(cut) == cut
+    (block,) = parse(render(table(*rows)).text).blocks
+    assert canon(block.node) == cut
+
+
 def test_what_is_no_row_or_cell_is_left_where_it_is() -> None:
     odd = Node("table", {}, (Node("tableRow", {}, (Node("opaque", {"tag": "x", "ref": "0"}),)),))
     assert complete(odd, {}) is odd
