@@ -130,6 +130,10 @@ class Editor:
         """The program stops where it is; its connection stays open and silent."""
         self._process.send_signal(signal.SIGSTOP)
 
+    def thaw(self) -> None:
+        """It goes on."""
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """kill -9; the kernel closes the connection."""
         self._process.kill()
