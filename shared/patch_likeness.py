@@ -48,8 +48,11 @@ def _rewritten(
 
 
 def _sight_is_certain(seen: Seen) -> bool:
-    """Whether what was not shown was certainly not seen: then it cannot have been edited either."""
-    return seen.based and (seen.whole or seen.views > 0)
+    """Whether what was not shown was certainly not seen: then it cannot have been edited either.
+
+    Of several views only one is its author's, and may show more than all of them do.
+    """
+    return seen.based and (seen.whole or seen.views == 1)
 
 
 def _doubt(found: Match, removed: Sequence[int], added: Sequence[int]) -> None:

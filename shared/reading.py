@@ -113,7 +113,7 @@ def read_document(
         section = find_section(live, request.section_id)
         start, end = section.start, section.end
     if request.find is not None or request.outline:
-        cursor = Cursor(live.log.head, part=True)
+        cursor = _of_no_text(live)
         live.views.on_read(caller.principal, cursor, (), now)
         return _look(live, request, start, end)
     shown = _fit(live, start, end, request.max_chars)
@@ -189,7 +189,7 @@ def _start_over(
     *,
     look: bool,
 ) -> ReadChangesResult:
-    cursor = Cursor(live.log.head, part=True)
+    cursor = _of_no_text(live)
     if not look:
         live.views.on_read(caller.principal, cursor, (), now)
     return ReadChangesResult(
@@ -241,12 +241,21 @@ def _look(
     inside = [s for s in sections(live.headings(), len(live.index.ids)) if start <= s.start < end]
     return ReadDocumentResult(
         title=title(live),
-        cursor=live.cursors.encode(Cursor(live.log.head, part=True)),
+        cursor=live.cursors.encode(_of_no_text(live)),
         total_chars=_chars(live, start, end),
         truncated=False,
         outline=_outline(live, inside) if request.outline else UNSET,
         hits=_hits(live, request.find, start, end) if request.find is not None else UNSET,
     )
+
+
+def _of_no_text(live: LiveDocument) -> Cursor:
+    """The cursor of an answer that shows no block.
+
+    Marked as if paging had stopped here, it is another one than that of a part read at the same
+    moment: who has an outline and then reads a section goes on from what the section showed.
+    """
+    return Cursor(live.log.head, cut=True, part=True)
 
 
 def _hits(live: LiveDocument, find: str, start: int, end: int) -> tuple[Hit, ...]:
