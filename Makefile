@@ -84,7 +84,8 @@ bench: $(ENVIRONMENT) $(PEERS) ## docactor and its peers in the same run -> benc
 bench-quick: $(ENVIRONMENT) $(PEERS) ## the same in under 3 minutes -> bench/results/quick.*
 	$(BIN)/python -m bench --quick $(BENCH_ARGS)
 
-soak: $(ENVIRONMENT) $(CLIENTS) ## kill -9 under load, again and again -> bench/results/soak.json
+soak: $(ENVIRONMENT) $(CLIENTS) ## the mirror over 10,000 steps; kill -9 under load -> bench/results/soak.json
+	$(PYTEST) tests/unit/test_mirror.py --hypothesis-profile=soak --timeout=3600
 	$(BIN)/python -m bench.soak $(BENCH_ARGS)
 
 # The locker has a throw-away environment: it is no part of what it locks.

@@ -127,7 +127,7 @@ class Keeper:
     def gather(self, live: LiveDocument, effects: Effects) -> None:
         """Puts what a transaction did into the batch that gathers."""
         self.committer.add(effects)
-        if live.at >= self._views_due:
+        if live.at >= self._views_due or live.views.urgent:
             self.committer.add_views(live.views.save())
             self.committer.add_budgets(*live.budgets.unsaved(live.at))
             self._views_due = live.at + VIEWS_STORE_MS

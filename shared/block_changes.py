@@ -102,6 +102,10 @@ class ChangeLog:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def __contains__(self, block_id: object) -> bool:
+        """Whether a kept row tells of the block, also of one that is gone."""
+        return block_id in self._of_block
+
     def append(self, drafts: Iterable[Draft], principal: str, at: int, blocks: int) -> Appended:
         """Number the rows of one transaction and drop what they make superfluous.
 

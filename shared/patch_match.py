@@ -42,15 +42,17 @@ def match(
 
 def _told_digest(found: Match, seen: Seen) -> Callable[[Known], str | None]:
     """Of the text its author knows a block by: the one shown, or of a block not known to have been
-    shown the present one. When the present text of a block was sent, its author knows that.
+    shown the present one, but for the twin of one that was in a whole view. When the present text
+    of a block was sent, its author knows that.
     """
+    shown = {known.seen.digest for known in found.base if known.seen and known.now and seen.whole}
     sent = {new.digest for new in found.new}
     bearers = Counter(d for known in found.base for d in _digests(known))
 
     def digest(known: Known) -> str | None:
         now = known.now.digest if known.now else None
         if known.seen is None:
-            return now if may_move(known, seen) else None
+            return now if may_move(known, seen) and now not in shown else None
         if now in sent and (known.seen.digest not in sent or bearers[now] == 1):
             return now
         return known.seen.digest

@@ -59,6 +59,8 @@ def operations(
         ops.append(Replace(found.base[u].block_id, new, merged))
     moving = {found.base[u].block_id for u in edits.move}
     at: Place = start
+    while at in moving:
+        at = chain.before(at)
     for j, block in enumerate(found.new):
         known = found.base[found.old_of[j]] if j in found.old_of else None
         if known is not None and known.block_id in moving:

@@ -152,6 +152,8 @@ class Rebase:
     def _left_out(self, u: int, known: Known) -> None:
         if known.seen is None or known.now is None or known.foreign or known.trailing:
             return
+        if not known.inside:  # somebody moved it out, or put a heading before it
+            return
         if same(known.now.digest, known.seen.digest) and not known.seen.others:
             self._edits.delete.append(u)
         else:
@@ -183,9 +185,11 @@ class Rebase:
 
 
 def _gone_texts(seen: Seen, present: Container[str]) -> dict[str, str]:
-    """Digests this principal was shown of blocks that are gone; of no account with a base."""
+    """Digests this principal was shown of blocks that are gone; of no account with a base that
+    says which of its views is meant.
+    """
     gone: dict[str, str] = {}
-    if seen.based:
+    if seen.based and seen.views <= 1:
         return gone
     for digests in (seen.older, seen.known):
         for block_id, shown in digests.items():

@@ -74,21 +74,33 @@ def section(
     Raises StaleAnchor and StaleBlock as `section_range`.
     """
     start, end = section_range(present, ref)
-    ids = [block.block_id for block in seen.blocks]
-    if ref.block_id in ids:
-        first = ids.index(ref.block_id)
-        level = seen.blocks[first].level
-        last = next(
-            (n for n in range(first + 1, len(ids)) if 0 < seen.blocks[n].level <= level), len(ids)
-        )
-        shown = seen.blocks[first:last]
+    outline = tuple((block.block_id, block.level) for block in seen.blocks)
+    if within := _subtree(outline, ref.block_id):
+        for other in seen.outlines:  # a heading that only one of them shows may end it
+            within &= _subtree(other, ref.block_id)
+        shown = tuple(block for block in seen.blocks if block.block_id in within)
     else:
         inside = {block.block_id for block in present[start:end]}
         shown = tuple(block for block in seen.blocks if block.block_id in inside)
-    if new and not heading_level(new[0].text):
+    brought = ref.block_id in _named_ids(new)
+    if new and not heading_level(new[0].text) and not brought:
         start += 1
         shown = tuple(block for block in shown if block.block_id != ref.block_id)
     return _scope(present, start, end, shown)
+
+
+def _subtree(outline: Sequence[tuple[str, int]], heading: str) -> set[str]:
+    """Ids of a heading and what stands under it; nothing when it is not there."""
+    found: set[str] = set()
+    top = 0
+    for block_id, level in outline:
+        if block_id == heading:
+            top = level
+        elif found and 0 < level <= top:
+            break
+        if found or block_id == heading:
+            found.add(block_id)
+    return found
 
 
 def between(present: Sequence[Present], start: int, end: int, seen: Seen) -> Scope:
@@ -152,7 +164,7 @@ def known_blocks(
     """Every block a new text may be about, in the order its author has in mind.
 
     First those seen, as they stood then; those nobody showed the author each behind the block it
-    stands behind now. Anchors add to what was seen.
+    stands behind now. Anchors add to what was seen; a line may also name a block that is gone.
     """
     now = {block.block_id: block for block in scope.present}
     inside = {block.block_id for block in scope.present[scope.start : scope.trailing]}
@@ -170,11 +182,11 @@ def known_blocks(
         order += [block_id, *behind.get(block_id, ())]
     about = {*order, *tail}
     named = dict.fromkeys(_named_ids(new))
-    foreign = [i for i in named if i in now and i not in about]
+    foreign = [i for i in named if i not in about]
     base = [
         Known(i, shown.get(i), now.get(i), inside=i in inside, trailing=i in tail) for i in order
     ]
-    base += [Known(i, None, now[i], inside=False, foreign=True) for i in foreign]
+    base += [Known(i, None, now.get(i), inside=False, foreign=True) for i in foreign]
     _name(base, anchors, seen, new)
     return base
 

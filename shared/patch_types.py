@@ -116,6 +116,7 @@ class Seen(msgspec.Struct, frozen=True):
         whole: The views showed the whole document: what they lack came later.
         based: A cursor named the view or moment.
         views: How many views are behind this; 0 with a moment rebuilt from the log as well.
+        outlines: Of several views each: ids in order, with the level of those that are headings.
         older: Earlier texts this principal was shown: block id to digests.
         text_of: Texts still remembered.
     """
@@ -125,6 +126,7 @@ class Seen(msgspec.Struct, frozen=True):
     whole: bool = False
     based: bool = False
     views: int = 0
+    outlines: tuple[tuple[tuple[str, int], ...], ...] = ()
     older: Mapping[str, frozenset[str]] = {}
     text_of: Texts = _unknown
 

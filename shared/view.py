@@ -81,6 +81,10 @@ class View(msgspec.Struct, array_like=True):
         self.blocks = {block_id: self.blocks[block_id] for block_id in order}
         return [(i, digest) for i, digest in before.items() if self.blocks.get(i) != digest]
 
+    def outline(self) -> tuple[tuple[str, int], ...]:
+        """The blocks in order, with the level of those that are headings, else 0."""
+        return tuple((block_id, self.levels.get(block_id, 0)) for block_id in self.blocks)
+
     def copy(self) -> View:
         return View(self.cursor, self.oldest, self.used_at, dict(self.blocks), dict(self.levels))
 
@@ -162,6 +166,7 @@ def seen_in(
         whole=bool(views) and all(view.whole for view in views),
         based=based,
         views=len(views),
+        outlines=tuple(view.outline() for view in views) if len(views) > 1 else (),
         older=older,
         text_of=text_of,
     )

@@ -40,9 +40,15 @@ class _Principal(msgspec.Struct, array_like=True):
 
 
 class Views:
-    """The views of one document. `now` is in milliseconds; `order` are the ids now, in order."""
+    """The views of one document. `now` is in milliseconds; `order` are the ids now, in order.
+
+    Attributes:
+        urgent: A view holds what cannot be told from its cursor, and is not saved yet: after a
+            crash its reader would be judged by the document of that moment.
+    """
 
     def __init__(self) -> None:
+        self.urgent = False
         self._principals: dict[str, _Principal] = {}
         self._texts = ToldTexts()
         self._unsaved: set[str] = set()
@@ -59,6 +65,7 @@ class Views:
 
     def save(self) -> dict[str, bytes]:
         """What changed since the last call, by principal. `b""`: nothing is left of it."""
+        self.urgent = False
         unsaved, self._unsaved = self._unsaved, set()
         return {
             principal: msgspec.msgpack.encode(self._principals[principal])
@@ -121,15 +128,19 @@ class Views:
         cursor: Cursor | None,
         *,
         shown: Sequence[Shown],
-        removed: Iterable[str],
+        removed: Collection[str],
         order: Sequence[str],
         now: int,
     ) -> None:
         """A write was committed: `shown` are the blocks it wrote, as they are stored.
 
         It carries a view on only when it is certain whose it is. `base` and `cursor` are those of
-        the call and of its answer; when others' changes lie between, they are the same place.
+        the call and of its answer; when others' changes lie between, they are the same place. A
+        call that wrote nothing (a dry run) leaves everything as it was.
         """
+        if base is not None and cursor == base and not shown and not removed:
+            self._keep_alive(principal, self._fitting(principal, base, now), now)
+            return
         older = self._principal(principal).older
         for block in shown:
             if block.knew is None:
@@ -145,6 +156,7 @@ class Views:
         certain = len(views) == 1 and views[0].cursor != NOWHERE and not unsure
         if certain or (views and base is not None and not unsure):
             view = views[0] if certain else self._common_view(principal, views, now)
+            self.urgent |= cursor in (base, view.cursor)
             view.cursor = view.oldest = cursor
             self._carry(principal, view, Told(shown, removed, order), now)
         elif self._could_mislead(principal, cursor, now):
@@ -183,6 +195,12 @@ class Views:
     def known(self, principal: str, now: int) -> Mapping[str, tuple[str, ...]]:
         """Block ids and digests any live view of the principal shows."""
         return known_in(self._live(principal, now))
+
+    def shown_at(self, principal: str, cursor: Cursor, now: int) -> Collection[str]:
+        """Ids of the blocks that a reader who goes on from `cursor` may have."""
+        return {
+            block_id for view in self._fitting(principal, cursor, now) for block_id in view.blocks
+        }
 
     def text_of(self, block_id: str, digest: str) -> str | None:
         """A text told lately, by its digest or the beginning of it."""

@@ -15,6 +15,7 @@ import tests.ray_first  # noqa: F401  sets Ray's environment before any test imp
 # and no test asserts speed.
 settings.register_profile("default", print_blob=True, deadline=None, max_examples=60)
 settings.register_profile("thorough", print_blob=True, deadline=None, max_examples=2_000)
+settings.register_profile("soak", print_blob=True, deadline=None, stateful_step_count=100)
 settings.load_profile("default")
 
 _OPTION: Final = "hypothesis_seed"  # one flag replays both kinds of random test

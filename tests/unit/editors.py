@@ -64,6 +64,30 @@ class Editor:
             assert applied.verdict in ("applied", "unchanged"), applied
         self._outgoing.clear()
 
+    def hand_over(self) -> None:
+        """The same over a wire: when the server lacks what an update builds on, it asks for all."""
+        waits = False
+        for update in self._outgoing:
+            verdict = self.document.apply(update, self.caller).verdict
+            assert verdict != "refused"
+            waits = waits or verdict in ("gap", "leftover")
+        self._outgoing.clear()
+        if waits:
+            self.answer()
+
+    def answer(self) -> None:
+        """All that the server lacks, as a client says when it connects; that may still wait."""
+        applied = self.document.apply(
+            self.doc.get_update(self.document.state_vector()), self.caller
+        )
+        assert applied.verdict in ("applied", "unchanged", "leftover"), applied
+
+    def take(self, other: Editor) -> None:
+        """What another client has, straight from it: the server may not have it yet."""
+        before = len(self._outgoing)
+        self.doc.apply_update(other.doc.get_update(self.doc.get_state()))
+        del self._outgoing[before:]
+
     def act(self, rng: random.Random) -> str:
         """One act of a person, at random; returns what it was."""
         blocks = len(self.root.children)
@@ -71,10 +95,16 @@ class Editor:
         name = rng.choice(acts)
         if name in ("undo", "redo"):
             _ACTS[name](self, rng)  # the undo manager opens a transaction of its own
-        else:
-            with self.doc.transaction():
-                _ACTS[name](self, rng)
-        return name
+            return name
+        more = rng.choices([act for act in acts if act not in ("undo", "redo")], k=2)
+        names = [name, *more[: rng.choice([0, 0, 0, 1, 2])]]
+        with self.doc.transaction():
+            for one in names:
+                if len(self.root.children):
+                    _ACTS[one](self, rng)
+                else:
+                    self.insert(rng)
+        return ", ".join(names)
 
     def take_back(self) -> None:
         self.undo.undo()
@@ -183,6 +213,44 @@ class Editor:
         del self.root.children[at]
         self.root.children.insert(at, XmlElement(tag, attributes, [XmlText(words)]))
 
+    def copy(self, rng: random.Random) -> None:
+        """Some blocks are pasted again elsewhere, with the ids they carry."""
+        blocks = list(self.root.children)
+        at = rng.randrange(len(blocks))
+        copies = [_copy(block, self.keeps_ids) for block in blocks[at : at + rng.randrange(1, 4)]]
+        place = rng.randrange(len(blocks) + 1)
+        for copy in reversed(copies):
+            self.root.children.insert(place, copy)
+
+    def write_all_anew(self, rng: random.Random) -> None:
+        """The whole content is set again: other elements, most of the words."""
+        copies = [_copy(block, self.keeps_ids) for block in self.root.children]
+        rng.shuffle(copies) if rng.random() < 0.2 else None
+        del self.root.children[0 : len(copies)]
+        for copy in copies:
+            if rng.random() < 0.9:
+                self.root.children.append(copy)
+        self.root.children.append(new_block(rng))
+
+    def mint(self, rng: random.Random) -> None:
+        """An editor that gives every block an id of its own, or a block that of another."""
+        blocks = [block for block in self.root.children if isinstance(block, XmlElement)]
+        for block in blocks:
+            if "id" not in _attributes(block):
+                block.attributes["id"] = f"{rng.randrange(10**12):012}-uuid"
+        one, two = rng.choice(blocks or [None]), rng.choice(blocks or [None])
+        if one is not None and two is not None and rng.random() < 0.3:
+            one.attributes["id"], two.attributes["id"] = (
+                _attributes(two)["id"],
+                _attributes(one)["id"],
+            )
+
+    def type_inside(self, rng: random.Random) -> None:
+        """Somewhere in a list, a quote or a table."""
+        text = _some_leaf(self.root.children[rng.randrange(len(self.root.children))], rng)
+        if text is not None:
+            text.insert(len(_plain(text).encode()), rng.choice(WORDS))
+
     def bold(self, rng: random.Random) -> None:
         text = self._some_text(rng)
         if text is not None and _plain(text):
@@ -210,6 +278,10 @@ _ACTS: dict[str, Callable[[Editor, random.Random], None]] = {
     "slide": Editor.slide,
     "retype": Editor.retype,
     "bold": Editor.bold,
+    "copy": Editor.copy,
+    "write all anew": Editor.write_all_anew,
+    "mint": Editor.mint,
+    "type inside": Editor.type_inside,
     "undo": lambda editor, _rng: editor.take_back(),
     "redo": lambda editor, _rng: editor.do_again(),
 }
@@ -243,6 +315,27 @@ def _only_text(block: object) -> XmlText | None:
     if len(children) == 1 and isinstance(children[0], XmlText):
         return children[0]
     return None
+
+
+def _some_leaf(block: object, rng: random.Random) -> XmlText | None:
+    """A text somewhere in a block."""
+    while isinstance(block, XmlElement):
+        children = list(block.children)
+        if not children:
+            return None
+        block = rng.choice(children)
+    return block if isinstance(block, XmlText) else None
+
+
+def _copy(block: object, with_id: bool) -> XmlElement | XmlText:
+    """A block to be put in again: its words, no marks."""
+    if isinstance(block, XmlText):
+        return XmlText(_plain(block))
+    assert isinstance(block, XmlElement)
+    attributes = _attributes(block)
+    if not with_id:
+        attributes.pop("id", None)
+    return XmlElement(block.tag, attributes, [_copy(child, with_id) for child in block.children])
 
 
 def _attributes(block: XmlElement) -> dict[str, Any]:

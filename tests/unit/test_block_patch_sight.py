@@ -199,6 +199,27 @@ def test_a_deleted_block_in_a_stale_copy_does_not_come_back() -> None:
     assert [(c.reason, c.theirs) for c in plan.conflicts] == [("older_text", None)]
 
 
+def test_a_base_of_several_views_brings_no_block_back_that_one_of_them_saw_go() -> None:
+    now = [ABC[0], ABC[2]]
+    shown = {i: (digest_of(text),) for i, text in ABC}
+    seen = Seen(saw(now).blocks, shown, whole=True, based=True, views=2)
+    plan = patch(now, *texts(ABC), seen=seen)
+    assert plan.ops == ()
+    assert [(c.reason, c.theirs) for c in plan.conflicts] == [("older_text", None)]
+
+
+def test_of_two_equal_blocks_the_one_nobody_showed_stays_beside_the_one_that_moves() -> None:
+    twin = "a block that somebody put back"
+    now = doc(n=twin, a="the first block", b=twin)
+    moved = doc(b=twin, a="the first block")
+    shown = Seen(
+        saw(now[1:]).blocks, {block_id("n"): (digest_of(twin),)}, whole=True, based=True, views=1
+    )
+    result, plan = patched(now, sent(*texts(moved)), shown)
+    assert plan.kept == (block_id("n"),)
+    assert sorted(ids(result)) == sorted(ids(now))
+
+
 # --- anchored lines ------------------------------
 
 
@@ -257,9 +278,12 @@ def test_a_line_elsewhere_moves_its_block_from_the_untouched_beginning() -> None
     assert ids(result)[2] == block_id("a")
 
 
-def test_an_anchor_of_no_block_here_says_nothing() -> None:
-    plan = patch(ABC, *texts(ABC), "[zzzzzzzz-123456] from elsewhere")
-    assert ops(plan) == ["insert from elsewhere"]
+def test_a_line_names_a_block_that_is_gone_whoever_was_shown_it() -> None:
+    line = f"[{anchor_of(ABC, block_id('b'))}] a second one"
+    assert patch([ABC[0], ABC[2]], texts(ABC)[0], line, texts(ABC)[2]) == Plan()
+    plan = patch(ABC, *texts(ABC), "[zzzzzzzz-123456] another text")
+    assert plan.ops == ()
+    assert [conflict.reason for conflict in plan.conflicts] == ["deleted"]
 
 
 def test_a_deleted_block_with_its_line_stays_deleted() -> None:
@@ -318,6 +342,41 @@ def test_a_named_block_comes_into_the_section() -> None:
     plan = patch(BOOK, *texts(BOOK)[:4], line, seen=saw(BOOK), section=BlockRef(block_id("h")))
     assert ops(plan) == ["move c"]
     assert texts(after(BOOK, plan))[4] == "charlie text"
+
+
+def test_a_section_may_come_with_its_heading_further_down() -> None:
+    now = [BOOK[0], *BOOK[2:]]
+    gone, heading = (f"[{anchor_of(BOOK, block_id(n))}] {dict(BOOK)[block_id(n)]}" for n in "ah")
+    new = (gone, heading, *texts(BOOK)[2:4])
+    assert patch(now, *new, seen=saw(BOOK), section=BlockRef(block_id("h"))) == Plan()
+
+
+def test_the_block_before_a_section_may_be_named_into_it() -> None:
+    before, heading = (f"[{anchor_of(BOOK, block_id(n))}] {dict(BOOK)[block_id(n)]}" for n in "bj")
+    plan = patch(BOOK, before, heading, "charlie", seen=saw(BOOK), section=BlockRef(block_id("j")))
+    assert texts(after(BOOK, plan)) == [*texts(BOOK)[:5], "charlie"]
+    new = (heading, before, "charlie text")
+    plan = patch(BOOK, *new, seen=saw(BOOK), section=BlockRef(block_id("j")))
+    assert texts(after(BOOK, plan))[3:] == ["# Two", "bravo text", "charlie text"]
+
+
+def test_a_block_moved_out_of_the_section_since_is_not_deleted_there() -> None:
+    now = [BOOK[0], BOOK[2], BOOK[3], BOOK[4], BOOK[5], BOOK[1]]
+    new = [text for text in texts(BOOK)[:4] if text != "alpha text"]
+    assert patch(now, *new, seen=saw(BOOK), section=BlockRef(block_id("h"))) == Plan()
+
+
+def test_a_heading_that_one_of_several_views_shows_ends_the_section() -> None:
+    """Its author put it in; another conversation had the same cursor."""
+    now = [*BOOK[:4], BOOK[5]]  # the heading has been taken out since
+    both = Seen.of_state(now)
+    outlines = tuple(
+        tuple((i, text.startswith("#") + text.startswith("##")) for i, text in document)
+        for document in (now, BOOK)
+    )
+    seen = Seen(both.blocks, both.known, whole=True, based=True, views=2, outlines=outlines)
+    plan = patch(now, *texts(BOOK)[:4], seen=seen, section=BlockRef(block_id("h")))
+    assert plan.ops == ()
 
 
 def test_a_section_must_be_a_heading_that_is_there() -> None:

@@ -77,6 +77,20 @@ async def test_added_and_removed_since_is_not_mentioned() -> None:
     assert (answer.blocks, answer.removed) == ((), ())
 
 
+async def test_what_an_author_behind_others_was_told_of_its_own_is_removed_when_it_goes() -> None:
+    """Its cursor is older than the block, its copy has it all the same: from the answer."""
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.type(1, "!")
+    written = await bench.insert("Mine", base=read.cursor)
+    assert written.behind
+    (mine,) = written.blocks
+    await bench.erase(len(anchors(await bench.read(ANN))) - 1)
+    answer = await bench.changes(written.cursor)
+    assert answer.removed == (block_id(mine.anchor),)
+    assert (await bench.changes(answer.cursor)).removed == ()
+
+
 async def test_removed_and_put_back_elsewhere_is_moved() -> None:
     bench = await Bench.of(TEXT)
     read = await bench.read()

@@ -335,6 +335,17 @@ async def test_a_line_like_an_anchor_of_nothing_here_is_text() -> None:
     assert "abcd1234-abcdef" in await bench.markdown()
 
 
+async def test_a_line_of_a_block_that_is_gone_is_not_text() -> None:
+    bench = await Bench.of(TEXT)
+    anchored = (await bench.read(format="anchored")).markdown
+    assert isinstance(anchored, str)
+    await bench.erase(1)
+    without = await bench.markdown()
+    written = await bench.patch(anchored, caller=OTHER)  # who was shown nothing
+    assert (written.inserted, written.conflicts) == (0, ())
+    assert await bench.markdown() == without
+
+
 async def test_an_emoji_does_not_shift_what_follows() -> None:
     bench = await Bench.of("A📊B конец\n")
     for old, new in (("B", "B!"), ("конец", "конец 日本語の"), ("A", "e\u0301te\u0301s")):

@@ -187,6 +187,27 @@ def test_a_write_behind_others_leaves_the_cursor_where_it_was() -> None:
     assert digests(seen(views, Cursor(10)))[A] == digest_of("mine")
 
 
+def test_a_call_that_wrote_nothing_leaves_views_as_they_were() -> None:
+    views = Views()
+    views.on_read(ANN, part(10), DOC[:2], now=0)
+    views.on_read(ANN, part(10), DOC[1:], now=0)
+    wrote(views, part(10), part(10))
+    wrote(views, Cursor(7), Cursor(7))  # of a view that is gone: still the document of then
+    assert seen(views, part(10)).views == 2
+    assert views.choose(ANN, Cursor(7), 0) is None
+
+
+def test_what_a_cursor_does_not_tell_is_to_be_saved_at_once() -> None:
+    views = reading()
+    wrote(views, Cursor(10), Cursor(11), Shown(A, "mine"))
+    urgent = [views.urgent]  # lost, it is the document of that moment
+    wrote(views, Cursor(11), Cursor(11), Shown(D, "delta", A))
+    assert set(views.shown_at(ANN, Cursor(11), 0)) == {A, B, C, D}
+    urgent.append(views.urgent)
+    views.save()
+    assert [*urgent, views.urgent] == [False, True, False]
+
+
 def test_a_write_without_base_of_one_of_two_conversations_is_nobodys() -> None:
     views = reading()
     views.on_read(ANN, Cursor(10), DOC, now=0)
