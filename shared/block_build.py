@@ -102,33 +102,31 @@ def build(
     if node.type in TEXTBLOCKS:
         build_inline(raw, txn, node.content, known)
         return raw
-    for position, child in enumerate(node.content):
+    for child in reversed(node.content):  # as in `insert_all`
         if isinstance(child, Node):
-            build(raw, txn, position, child, known)
+            build(raw, txn, 0, child, known)
     return raw
 
 
 def build_inline(
     parent: RawElement, txn: RawTransaction, content: Iterable[Node | Text], known: Known
 ) -> None:
-    """Fill an empty textblock with runs, hard breaks, copies of known elements."""
-    at = 0
+    """Fill an empty textblock with runs, hard breaks, copies of known elements, the last first."""
     runs: list[Text] = []
-    for item in split_placeholders(content, known.__contains__):
+    for item in reversed(list(split_placeholders(content, known.__contains__))):
         source = known.get(opaque_name(item)) if isinstance(item, Node) else None
         if isinstance(item, Text):
             runs.append(item)
         elif item.type == "opaque" and source is None:
             runs.append(Text(CARRIER + placeholder(item)))
         else:
-            at = _build_text(parent, txn, at, runs)
-            if source is None:
-                parent.insert_element_prelim(txn, at, item.type)
-            else:
-                copy_element(parent, txn, at, source)
-            at += 1
+            _build_text(parent, txn, runs)
             runs = []
-    _build_text(parent, txn, at, runs)
+            if source is None:
+                parent.insert_element_prelim(txn, 0, item.type)
+            else:
+                copy_element(parent, txn, 0, source)
+    _build_text(parent, txn, runs)
 
 
 def opaque_name(node: Node) -> OpaqueName:
@@ -154,20 +152,39 @@ def split_placeholders(
         yield Text(item.text[done:], item.marks)
 
 
-def _build_text(parent: RawElement, txn: RawTransaction, at: int, runs: list[Text]) -> int:
-    """One XmlText, or none where there are no characters, as editors do."""
-    if not any(run.text for run in runs):
-        return at
-    text = parent.insert_str(txn, at, "")
+def _build_text(parent: RawElement, txn: RawTransaction, backwards: list[Text]) -> None:
+    """One XmlText in front, or none where there are no characters, as editors do."""
+    runs = [run for run in backwards if run.text]
+    if not runs:
+        return
+    text = parent.insert_str(txn, 0, "")
+    values = [
+        (run.text, {k: stock_mark(k, attrs) for k, attrs in run.marks.items()}) for run in runs
+    ]
+    _fill_text(values, lambda at, value, marks: insert_value(text, txn, at, value, marks))
+
+
+def _fill_text(
+    backwards: Sequence[tuple[Any, dict[str, Any]]],
+    insert: Callable[[int, Any, dict[str, Any]], int],
+) -> None:
+    """Fill an empty text with runs, given from the last to the first.
+
+    Few go in from the front, which makes the smaller update: each begins where the marks of the
+    one before it end. Many go in from the back, as in `insert_all`.
+    """
+    if len(backwards) > _FEW_RUNS:
+        for value, marks in backwards:
+            insert(0, value, marks)
+        return
     length = 0
     ended: dict[str, Any] = {}
-    for run in runs:
-        if not run.text:
-            continue
-        marks = {key: stock_mark(key, attrs) for key, attrs in run.marks.items()}
-        length += insert_value(text, txn, length, run.text, ended | marks)
+    for value, marks in reversed(backwards):
+        length += insert(length, value, ended | marks)
         ended = dict.fromkeys(marks)
-    return at + 1
+
+
+_FEW_RUNS: Final = 64
 
 
 def copy(fragment: XmlFragment, source: XmlElement | XmlText, at: int, block_id: str) -> XmlElement:
@@ -237,20 +254,17 @@ def copy_element(
 def _fill_copy(twin: RawElement, txn: RawTransaction, raw: RawElement) -> None:
     for name, value in raw.attributes(txn):
         twin.insert_attribute(txn, name, value)
-    for position, child in enumerate(raw.children(txn)):
+    for child in reversed(raw.children(txn)):
         if isinstance(child, RawText):
-            _copy_text(twin, txn, position, child)
+            _copy_text(twin, txn, 0, child)
         elif isinstance(child, RawElement):
-            copy_element(twin, txn, position, child)
+            copy_element(twin, txn, 0, child)
 
 
 def _copy_text(parent: RawElement, txn: RawTransaction, at: int, raw: RawText) -> None:
     twin = parent.insert_str(txn, at, "")
-    length = 0
-    ended: dict[str, Any] = {}
-    for value, marks in raw.diff(txn):
-        length += copy_value(twin, txn, length, value, ended | (marks or {}))
-        ended = dict.fromkeys(marks or {})
+    values = [(value, marks or {}) for value, marks in reversed(raw.diff(txn))]
+    _fill_text(values, lambda at, value, marks: copy_value(twin, txn, at, value, marks))
 
 
 def copy_value(
