@@ -16,6 +16,7 @@ from shared.directory_protocol import Created, DocumentRow
 from shared.errors import CapabilityDenied
 from shared.limits import DAY_MS, DELETED_DAYS, PARSE_INLINE_CHARS
 from shared.markdown.parse import Parsed, parse
+from shared.placeholders import strangers
 from shared.protocol import (
     Caller,
     CreatedDocument,
@@ -103,7 +104,7 @@ class ToolContext:
             url=self.url(made.slug),
             cursor=made.cursor,
             blocks=made.blocks,
-            fidelity=notes(parsed.fidelity, anchors) or msgspec.UNSET,
+            fidelity=notes((*parsed.fidelity, *strangers(parsed.blocks)), anchors) or msgspec.UNSET,
         )
 
 

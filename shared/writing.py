@@ -26,6 +26,7 @@ from shared.patch_rebase import Merger
 from shared.patch_text import Reader, plan_replace_text
 from shared.patch_types import NewBlock, Plan, Present, Seen
 from shared.patch_verbs import plan_delete, plan_insert, plan_replace
+from shared.placeholders import require_placeholders, strangers
 from shared.protocol import (
     Caller,
     DeleteRequest,
@@ -37,7 +38,7 @@ from shared.protocol import (
     WriteOptions,
     WriteRequest,
 )
-from shared.tree import Block, Fidelity, Node, Text
+from shared.tree import NO_HINTS, Block, Fidelity, Node, Text
 
 Past = Sequence[tuple[str, str]] | None  # ids and Markdown at the base; (): no longer kept
 Rendering = Callable[[], Sequence[NewBlock]]
@@ -175,6 +176,10 @@ def _replacing_text(
 
     def read(text: str) -> list[NewBlock]:
         parsed = parse(text)
+        nodes = (node for node, _ in trees.values())
+        require_placeholders(
+            parsed.blocks, lambda one: trees.get(one, _NOTHING)[0], lambda: nodes, known
+        )
         ours = _ours((trees, known), parsed.blocks)
         return canonical_blocks(parsed.blocks, parsed.fidelity, ours)
 
@@ -190,20 +195,33 @@ def _replacing_text(
     )
 
 
+_NOTHING: Final = (None, NO_HINTS)
+
+
 # --- what was sent -------------------------------------------------------------------------------
 
 
 def rendering(live: LiveDocument, caller: Caller, request: WriteRequest, now: int) -> Rendering:
     """Makes the blocks of a call canonical. What it returns needs the document no more.
 
-    A line that looks like an anchor is one when it names a block that is, or that the caller was
-    shown; else it is text.
+    A line that looks like an anchor is one when it names a block that is or was, as far as the
+    log or what the caller was shown tells; else it is text.
+
+    Raises UnsupportedMarkup for a placeholder that stands for nothing in the document.
     """
     if not isinstance(request, PatchRequest | InsertRequest | ReplaceRequest):
         return tuple
     known = live.views.known(caller.principal, now)
-    ours = _ours((live.index, known), request.blocks)
-    return partial(canonical_blocks, request.blocks, request.fidelity, ours)
+    index, fidelity = live.index, request.fidelity
+    if isinstance(request, InsertRequest):
+        fidelity = (*fidelity, *strangers(request.blocks))
+    else:
+        nodes = partial(map, index.node, index.ids)
+        require_placeholders(
+            request.blocks, lambda one: index.node(one) if one in index else None, nodes, known
+        )
+    ours = _ours((index, known, live.log), request.blocks)
+    return partial(canonical_blocks, request.blocks, fidelity, ours)
 
 
 def sent_chars(request: WriteRequest) -> int:

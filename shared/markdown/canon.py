@@ -181,12 +181,14 @@ def _pieces(item: Node | Text) -> Iterator[Node | Text]:
     marks = canon_marks(item.marks) if item.marks else {}
     text = clean(item.text)
     if "\n" not in text and "\r" not in text:
-        yield Text(text, marks)
-        return
-    for number, line in enumerate(_NEWLINE.split(text)):
+        lines = [text]
+    else:
+        lines = _NEWLINE.split(text)
+    for number, line in enumerate(lines):
         if number:
             yield HARD_BREAK
-        yield Text(line, marks)
+        if line:  # an empty run would keep marks on the blanks beside it
+            yield Text(line, marks)
 
 
 def canon_marks(marks: dict[str, Attrs]) -> dict[str, Attrs]:

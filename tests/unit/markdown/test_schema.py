@@ -34,6 +34,7 @@ SAME: Final = [
     (paragraph("a\x00\ud800"), paragraph("a\ufffd\ufffd")),
     (paragraph(bold(" a "), "b"), paragraph(" ", bold("a"), " b")),
     (paragraph(bold("\u3000")), paragraph("\u3000")),
+    (paragraph(bold("a "), bold("", code={})), paragraph(bold("a"), " ")),
     (paragraph(bold("a"), BREAK, bold(" b")), paragraph(bold("a"), BREAK, bold(" b"))),
     (paragraph(bold("a "), BREAK, "b"), paragraph(bold("a"), " ", BREAK, "b")),
     (paragraph(bold(" ", code={})), paragraph(Text(" ", {"code": {}, "bold": {}}))),
