@@ -119,7 +119,7 @@ class Writer:
         if result is None:
             return
         check_others(mine, before, now)
-        check_gone(mine, before, now, [text for _, text in pairs])
+        check_gone(scope, before, now, [text for _, text in pairs])
         sent = {known: text for known, text in pairs if known}
         check_left_alone(mine, before, now, sent, Counter(text for _, text in pairs))
         if section is not None:
