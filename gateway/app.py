@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount, Route, WebSocketRoute
 
+from gateway.agent_pages import agent_routes
 from gateway.auth import Authenticator
 from gateway.cancel import CancelOnDisconnect
 from gateway.counts import GatewayCounts
@@ -75,6 +76,7 @@ def create_app(
             *AdminRest(context, authenticator).routes(),
             *MetricsRest(context, authenticator, counts).routes(),
             openapi_route(),
+            *agent_routes(settings.base_url),
             WebSocketRoute("/collab/{ref:path}", editors),
             WebSocketRoute("/hocuspocus", providers),
             Mount("/", mcp),

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.agent_pages import INDEX_PATH, SKILL_PATH
 from gateway.problems import MEDIA_TYPE, STATUS_BY_CODE
 from gateway.rest import NewDocument, TokenOrder, json_response
 from gateway.rest_orders import BODIES, ChangesQuery, ReadQuery
@@ -139,6 +140,8 @@ OPERATIONS: Final = (
     ),
     Operation("get", "/metrics", "Figures for Prometheus", TEXT),
     Operation("get", PATH, "This description", "application/json", None),
+    Operation("get", INDEX_PATH, "Where an agent begins", TEXT, None),
+    Operation("get", SKILL_PATH, "How an agent reads, follows and edits", MARKDOWN, None),
     Operation(
         "post",
         "/api/documents",

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from gateway.agent_pages import INDEX_PATH, SKILL, SKILL_PATH
+from gateway.openapi import description
 from shared import errors
 from tests.unit.gateway.conftest import BASE, McpClient
 
@@ -43,14 +44,19 @@ async def test_every_call_of_the_skill_is_one_the_tools_take(mcp: McpClient) -> 
 
 def test_every_code_of_the_skill_is_one_that_exists() -> None:
     table = SKILL.read_text(encoding="utf-8").partition("| code | do |")[2]
-    codes = {
-        code
-        for row in table.splitlines()
-        for code in re.findall(r"`(\w+)`", row.rpartition(" | ")[0])
-    }
+    cells = [row.rpartition(" | ")[0] for row in table.splitlines()]
+    codes = {code for cell in cells for code in re.findall(r"`(\w+)`", cell)}
     known = {kind.code for kind in vars(errors).values() if hasattr(kind, "code")}
     assert len(codes) > 6
     assert codes <= known
+
+
+def test_every_address_of_the_skill_is_one_that_exists() -> None:
+    shown = re.findall(r"`(GET|POST) (/[^`?]+)[^`]*`", SKILL.read_text(encoding="utf-8"))
+    assert len(shown) > 2
+    paths = description()["paths"]
+    for method, path in shown:
+        assert method.lower() in paths[path]
 
 
 async def test_the_pages_are_shown_to_anybody_and_lead_somewhere(
