@@ -5,7 +5,9 @@ Import it only when Ray's environment is set (`gateway.ray_environment`).
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,11 +16,14 @@ import ray
 
 from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
 from actors.ray_slots import start_actor
-from gateway.ray_environment import NAMESPACE
+from gateway.ray_environment import NAMESPACE, RayStartError
 from gateway.ray_messages import silence
 from gateway.router import Router
 from shared.directory_protocol import DirectorySettings
 
+log = logging.getLogger("docactor.cluster")
+
+REACH_S: Final = 5.0  # Ray itself goes on for many minutes at an address where nobody answers
 OBJECT_STORE_BYTES: Final = 80 * 2**20  # Ray's least; what crosses is small
 
 
@@ -35,28 +40,39 @@ class Cluster:
         """A cluster of our own on this machine. Blocks for some seconds.
 
         Ray must be started on a thread that lives as long as it: its processes die with that.
+
+        Raises RayStartError.
         """
-        silence()
-        context: Any = ray.init(
-            address="local",
-            namespace=NAMESPACE,
-            num_cpus=os.cpu_count(),
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-            object_store_memory=OBJECT_STORE_BYTES,
-            _temp_dir=str(temp / "ray"),
-        )
-        return cls(context.address_info["gcs_address"], embedded=True)
+        try:
+            address = _connect(
+                address="local",
+                num_cpus=os.cpu_count(),
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                _temp_dir=str(temp / "ray"),
+            )
+        except Exception as error:  # Ray raises that, and many kinds besides
+            log.exception("Ray did not start")
+            raise RayStartError(
+                f"Ray did not start: {_first_sentence(error)} It needs about 1 GB of memory and a "
+                "core that is not busy: start the server again when the machine has them."
+            ) from error
+        return cls(address, embedded=True)
 
     @classmethod
     def join(cls, address: str) -> Cluster:
-        """A cluster that runs. Raises ConnectionError."""
-        silence()
-        context: Any = ray.init(
-            address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False
-        )
-        return cls(context.address_info["gcs_address"], embedded=False)
+        """A cluster that runs. Blocks for some seconds. Raises RayStartError."""
+        try:
+            _reach(address)
+            joined = _connect(address=address)
+        except Exception as error:  # Ray raises that, and many kinds besides
+            log.exception("the Ray cluster at %s cannot be joined", address)
+            raise RayStartError(
+                f"ray_address: cannot join the cluster at {address}: {_first_sentence(error)} "
+                "See that 'ray status' answers on this machine, with the same versions of Ray and "
+                "Python and the same token."
+            ) from error
+        return cls(joined, embedded=False)
 
     async def start_directory(self, settings: DirectorySettings) -> None:
         """The Directory, once it answers; one that is there already is taken as it is.
@@ -75,6 +91,29 @@ class Cluster:
                 if entry["namespace"] == NAMESPACE:
                     _kill(entry["name"])
         ray.shutdown()
+
+
+def _connect(**options: Any) -> str:
+    """The address of the cluster that Ray started or found."""
+    silence()
+    context: Any = ray.init(
+        namespace=NAMESPACE, log_to_driver=False, configure_logging=False, **options
+    )
+    address: str = context.address_info["gcs_address"]
+    return address
+
+
+def _reach(address: str) -> None:
+    """Raises OSError when nobody listens at HOST:PORT; other forms are for Ray to judge."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+
+
+def _first_sentence(error: Exception) -> str:
+    """What Ray says, without the logs it quotes."""
+    text = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".:")
+    return f"{text or type(error).__name__}."
 
 
 def _kill(name: str) -> None:

@@ -41,6 +41,10 @@ ALWAYS: Final[Mapping[str, str]] = {
 }
 
 
+class RayStartError(Exception):
+    """There is no Ray: what happened, and what whoever starts the server can do, in a line."""
+
+
 def embedded(data: Path, temp: Path) -> dict[str, str]:
     """The environment of a cluster of our own. Makes its token file when there is none.
 

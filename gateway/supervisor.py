@@ -45,6 +45,7 @@ OWNER: Final = "owner"
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READY_POLL_S: Final = 0.05
 STOP_SLACK_S: Final = 5.0  # a gateway that has drained still has to end
+RAY_START_S: Final = 120.0  # Ray gives up by itself after a minute, but not whatever happens
 TICK_S: Final = 2.0  # a sign of life this often while Ray starts
 
 
@@ -67,11 +68,20 @@ def serve(settings: Settings) -> int:
         listener = stack.enter_context(_bind(settings))
         port = listener.getsockname()[1]
         supervisor = Supervisor(msgspec.structs.replace(settings, port=port), listener)
-        return anyio.run(supervisor.run, backend_options={"use_uvloop": True})
+        code: int = anyio.run(supervisor.run, backend_options={"use_uvloop": True})
+        if supervisor.stuck:
+            # A thread of Python's cannot be ended, and would keep the process.
+            logging.shutdown()
+            os._exit(code)
+        return code
 
 
 class Supervisor:
-    """One run of `serve`, from the first line printed to the last process gone."""
+    """One run of `serve`, from the first line printed to the last process gone.
+
+    Attributes:
+        stuck: Ray is still starting, on a thread that nothing ends but the end of the process.
+    """
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         self._settings = settings
@@ -84,7 +94,7 @@ class Supervisor:
         self._cluster: Cluster | None = None
         self._stop = anyio.Event()
         self._hurry = anyio.Event()
-        self._ready = False
+        self._ready = self.stuck = False
         self._failure: str | None = None
 
     async def run(self) -> int:
@@ -94,7 +104,7 @@ class Supervisor:
             group.start_soon(self._tick)
             try:
                 await self._serve()
-            except (DocactorError, OSError) as error:
+            except (DocactorError, OSError, ray_environment.RayStartError) as error:
                 self._failure = str(error)
             finally:
                 with anyio.CancelScope(shield=True):
@@ -110,7 +120,7 @@ class Supervisor:
 
     async def _serve(self) -> None:
         cluster = await self._start_ray()
-        if self._stop.is_set():
+        if cluster is None or self._stop.is_set():
             return
         workers = self._workers(cluster.address)
         try:
@@ -126,7 +136,8 @@ class Supervisor:
         finally:
             workers.kill()
 
-    async def _start_ray(self) -> Cluster:
+    async def _start_ray(self) -> Cluster | None:
+        """None: it was told to stop before Ray was there. Raises RayStartError."""
         settings = self._settings
         if settings.ray_address is None:
             say("Starting: Ray, the Directory, the gateway …")
@@ -137,11 +148,30 @@ class Supervisor:
             say(f"Joining the Ray cluster at {settings.ray_address} …")
             os.environ.update(ray_environment.joining())
             start = self._join
-        cluster = self._cluster = await self._on_ray_thread(start)
+        starting = asyncio.ensure_future(self._on_ray_thread(start))
+        giving_up = asyncio.ensure_future(self._patience())
+        await asyncio.wait((starting, giving_up), return_when=asyncio.FIRST_COMPLETED)
+        giving_up.cancel()
+        if not starting.done():
+            self.stuck = True
+            if self._stop.is_set():
+                return None
+            raise ray_environment.RayStartError(
+                f"Ray did not start within {RAY_START_S:.0f} s. Start the server again when the "
+                f"machine is less busy; what Ray said is in {self._data / 'logs'}."
+            )
+        cluster = self._cluster = starting.result()
         # Ray has put a handler of its own in front of ours: it writes a stack to stderr at SIGTERM
         # and aborts the process three seconds later.
         self._catch_signals()
         return cluster
+
+    async def _patience(self) -> None:
+        """Returns when a start that is not finished is given up."""
+        with anyio.move_on_after(RAY_START_S):
+            await self._stop.wait()
+            with anyio.move_on_after(self._settings.drain_s):
+                await self._hurry.wait()
 
     def _start_embedded(self) -> Cluster:
         assert self._temp is not None
@@ -278,7 +308,7 @@ class Supervisor:
         if self._cluster is not None:
             await self._cluster.router.close()
             await self._on_ray_thread(self._cluster.end)
-        self._ray_thread.shutdown()
+        self._ray_thread.shutdown(wait=not self.stuck)
         remove_address(self._data)
         if self._temp is not None:
             self._temp.leave(in_order=True)
