@@ -7,15 +7,15 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
-from bench import leaks, machine, markdown, opening, recovery, results
+from bench import agents, keystrokes, leaks, machine, markdown, opening, recovery, results
 from bench.editing import Measured, Work, run
 from bench.following import FollowCost, follow
 from bench.processes import idle_cpu_per_second
 from bench.results import Results, Row, alone, compared
 from bench.scratch import scratch
-from bench.servers import ROOT, Server, docactor, hocuspocus, noop_mcp
+from bench.servers import ROOT, Server, Wire, docactor, hocuspocus, noop_mcp, over_hocuspocus
 
 PER_DELIVERIES: Final = 10_000
 # What the ratio to the peer may be at most: (p50, p99, CPU seconds).
@@ -35,6 +35,8 @@ class Plan(NamedTuple):
     kills: int
     documents: int
     parses: int
+    patches: int
+    keystrokes: int
 
 
 FULL: Final = Plan(
@@ -46,6 +48,8 @@ FULL: Final = Plan(
     kills=60,
     documents=1_000,
     parses=9,
+    patches=100,
+    keystrokes=2_000,
 )
 # The works that have a peer, and little of what takes long to set up.
 QUICK: Final = Plan(
@@ -57,6 +61,8 @@ QUICK: Final = Plan(
     kills=0,
     documents=0,
     parses=1,
+    patches=0,
+    keystrokes=0,
 )
 
 
@@ -84,12 +90,13 @@ def measure(server: Server, plan: Plan, folder: Path) -> Side:
     return Side(edited, idle, followed)
 
 
-def rounds(plan: Plan) -> tuple[list[Side], list[Side]]:
-    """Ours, the peer, ours, the peer: a server runs only while it is measured."""
+def rounds(plan: Plan, wire: Wire) -> tuple[list[Side], list[Side]]:
+    """Ours, its editors on `wire`, the peer, ours, the peer: one runs only while it is measured."""
     ours, peers = [], []
     for number in range(plan.rounds):
         print(f"round {number + 1} of {plan.rounds}")
         with scratch() as folder, docactor(folder) as server:
+            server = over_hocuspocus(server) if wire == "hocuspocus" else server
             ours.append(measure(server, plan, folder))
         with scratch() as folder, hocuspocus(folder) as server:
             peers.append(measure(server, plan, folder))
@@ -158,6 +165,11 @@ def alone_rows(plan: Plan) -> list[Row]:
     if plan.documents:
         with scratch() as folder:
             found += leaks.rows(folder, documents=plan.documents)
+    if plan.patches:
+        with scratch() as folder:
+            found += agents.rows(folder, calls=plan.patches)
+    if plan.keystrokes:
+        found += keystrokes.rows(plan.keystrokes)
     if plan.parses:
         found += markdown.rows(plan.parses)
     return found
@@ -175,6 +187,8 @@ def _part(plan: Plan, only: set[str]) -> Plan:
         kills=plan.kills if "P9" in only else 0,
         documents=FULL.documents if "documents" in only else 0,
         parses=plan.parses if markdown.WORK in only else 0,
+        patches=FULL.patches if only & {"P7", "P8", "P11"} else 0,
+        keystrokes=FULL.keystrokes if "P8" in only else 0,
     )
 
 
@@ -182,6 +196,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under 3 minutes, noisier")
     parser.add_argument("--only", help="works to run, as P1,P5,documents; nothing is written")
+    parser.add_argument(
+        "--wire",
+        choices=get_args(Wire),
+        default="y",
+        help="of docactor's editors; with hocuspocus nothing is written",
+    )
     asked = parser.parse_args()
     plan = QUICK if asked.quick else FULL
     only = set(asked.only.split(",")) if asked.only else None
@@ -189,10 +209,10 @@ def main() -> None:
         plan = _part(plan, only)
     with scratch() as folder:
         found = Results(machine.describe(folder), machine.versions(), [])
-    found.rows.extend(rows(plan, *rounds(plan)))
+    found.rows.extend(rows(plan, *rounds(plan, asked.wire)))
     found.rows.extend(alone_rows(plan))
     print(results.table(found))
-    if only is None:
+    if only is None and asked.wire == "y":
         for path in results.write(found, "quick" if asked.quick else "latest"):
             print(f"written: {path.relative_to(ROOT)}")
 

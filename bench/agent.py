@@ -28,7 +28,11 @@ class RefusedError(RuntimeError):
 
 
 class Agent:
-    """Calls tools over one kept-alive connection, which is opened anew when it broke or idled."""
+    """Calls tools over one kept-alive connection, which is opened anew when it broke or idled.
+
+    Attributes:
+        answered: Bytes of the last answer.
+    """
 
     def __init__(self, address: str, token: str = "") -> None:
         parts = urlsplit(address)
@@ -42,6 +46,7 @@ class Agent:
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
         self._used = 0.0
+        self.answered = 0
 
     def __enter__(self) -> Self:
         return self
@@ -74,6 +79,7 @@ class Agent:
             raise
         taken = (time.perf_counter() - started) * 1000
         self._used = time.monotonic()
+        self.answered = len(answer)
         result = json.loads(answer).get("result", {})
         content: dict[str, Any] = result.get("structuredContent", {})
         if result.get("isError", not result):
