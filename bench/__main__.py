@@ -96,8 +96,8 @@ def rounds(plan: Plan, wire: Wire) -> tuple[list[Side], list[Side]]:
     for number in range(plan.rounds):
         print(f"round {number + 1} of {plan.rounds}")
         with scratch() as folder, docactor(folder) as server:
-            server = over_hocuspocus(server) if wire == "hocuspocus" else server
-            ours.append(measure(server, plan, folder))
+            mine = over_hocuspocus(server) if wire == "hocuspocus" else server
+            ours.append(measure(mine, plan, folder))
         with scratch() as folder, hocuspocus(folder) as server:
             peers.append(measure(server, plan, folder))
     return ours, peers

@@ -76,6 +76,12 @@ def server_at(process: psutil.Process, port: int, token: str) -> Server:
     return Server("docactor", "y", process, url, create, token, f"{base}/mcp")
 
 
+def over_hocuspocus(server: Server) -> Server:
+    """Our server, its editors on the other wire."""
+    url = server.url.removesuffix("/collab") + "/hocuspocus"
+    return server._replace(name="docactor, Hocuspocus wire", wire="hocuspocus", url=url)
+
+
 @contextlib.contextmanager
 def hocuspocus(folder: Path) -> Iterator[Server]:
     """Hocuspocus with its SQLite extension; its documents exist as soon as they are named."""

@@ -50,7 +50,8 @@ const providers = {
     const websocketProvider = new HocuspocusProviderWebsocket({
       url: values.url, WebSocketPolyfill: WebSocket,
     })
-    const provider = new HocuspocusProvider({ websocketProvider, name, document: doc })
+    const token = values.token || null
+    const provider = new HocuspocusProvider({ websocketProvider, name, document: doc, token })
     provider.attach()
     return new Promise(resolve => provider.on('synced', resolve))
   },
