@@ -19,7 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 from shared import close_codes
 from shared.hocuspocus_protocol import addressed
 from shared.lib0 import var_string
-from shared.limits import MAX_SESSIONS_PER_DOCUMENT, SOCKET_PING_S
+from shared.limits import MAX_FRAME_BYTES, MAX_SESSIONS_PER_DOCUMENT, SOCKET_PING_S
 from shared.y_protocol import awareness_message, update_message
 from tests.acceptance.conftest import OpenEditor
 from tests.acceptance.editors import HOCUSPOCUS_CLIENTS, Y_CLIENTS, until
@@ -92,6 +92,23 @@ def test_who_does_not_read_is_sent_away_misses_nothing_and_slows_nobody(
     assert ann.connections == cem.connections == 1
     ben.type("?")
     cem.wait_texts(["Top!?"])
+
+
+def test_what_is_too_large_for_a_message_comes_whole_by_another_way(
+    server: Server, editor: OpenEditor, client: str
+) -> None:
+    """As an update it ends the connection; the sync after that may be as large as a document."""
+    doc = server.create("Top")
+    ann, ben = editor(doc), editor(doc, client)
+    third = MAX_FRAME_BYTES // 3
+    ben.run(f"root.push(Array.from({{ length: 3 }}, () => paragraph('x'.repeat({third}))))")
+    whole = len("Top") + third * 3
+    until("all of it at Ann's", lambda: sum(map(len, ann.texts)) == whole)
+    assert ben.connections == 2
+    assert {event["code"] for event in ben.events("closed")} == {close_codes.TOO_BIG}
+    ann.type("!")
+    until("Ben hears on", lambda: ben.texts[0] == "Top!")
+    assert ann.connections == 1
 
 
 def test_nobody_takes_anothers_presence_away(
