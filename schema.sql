@@ -133,7 +133,17 @@ CREATE TABLE tokens (
   revoked    INTEGER,               -- NULL: valid
   writes_per_minute INTEGER,        -- budgets of its own, per document; NULL: as the settings say
   chars_per_hour    INTEGER,
-  reads_per_minute  INTEGER
+  reads_per_minute  INTEGER,
+  documents  TEXT                   -- ids of those it is limited to, separated by spaces; NULL: all
+) STRICT;
+
+-- Who gave, took and deleted what. Rows are only ever added.
+CREATE TABLE audit (
+  seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+  at    INTEGER NOT NULL,
+  who   TEXT NOT NULL,              -- principal; 'server': time made it due
+  what  TEXT NOT NULL,              -- token.create, token.revoke, document.delete, ...
+  about TEXT NOT NULL               -- id of the token or document
 ) STRICT;
 
 -- Answers of create_document calls that carried an idempotency key.

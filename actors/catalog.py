@@ -20,7 +20,7 @@ from actors.ports import Assignment, Creation, Holder
 from actors.sql import SCHEMA, load_queries, section
 from shared.budget import Allowance
 from shared.checkup import CatalogCopy
-from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
+from shared.directory_protocol import AuditRow, DocumentRow, DocumentState, TokenRow
 from shared.errors import StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS, TAKEOVER_S
 
@@ -227,9 +227,12 @@ class SqliteCatalog:
     async def add_token(self, row: TokenRow, token_hash: bytes) -> None:
         scopes = " ".join(sorted(row.scopes))
         budgets = msgspec.structs.astuple(row.allowance)
+        documents = None if row.documents is None else " ".join(sorted(row.documents))
         values = (row.id, token_hash, row.name, row.person, row.principal, row.agent, scopes)
         await self._write(
-            lambda db: db.execute(Q["add_token"], (*values, row.created, row.expires, *budgets))
+            lambda db: db.execute(
+                Q["add_token"], (*values, row.created, row.expires, *budgets, documents)
+            )
         )
 
     async def token(self, token_hash: bytes) -> TokenRow | None:
@@ -249,6 +252,15 @@ class SqliteCatalog:
 
     async def token_used(self, token_id: str, now: int) -> None:
         await self._write(lambda db: db.execute(Q["token_used"], (now, token_id)))
+
+    async def note(self, row: AuditRow) -> None:
+        values = msgspec.structs.astuple(row)
+        await self._write(lambda db: db.execute(Q["note"], values))
+
+    async def notes(self, limit: int) -> tuple[AuditRow, ...]:
+        return await self._run(
+            lambda db: tuple(AuditRow(*row) for row in db.execute(Q["notes"], (limit,)))
+        )
 
     async def number(self, key: str) -> int:
         def work(db: sqlite3.Connection) -> int:
@@ -359,7 +371,7 @@ def _assignment(row: tuple[str, int, str | None, str, int, int]) -> Assignment:
 
 def _token(row: tuple[Any, ...]) -> TokenRow:
     token_id, name, person, principal, agent, scopes = row[:6]
-    created, expires, last_used, revoked, *budgets = row[6:]
+    created, expires, last_used, revoked, documents, *budgets = row[6:]
     return TokenRow(
         token_id,
         name,
@@ -372,4 +384,5 @@ def _token(row: tuple[Any, ...]) -> TokenRow:
         last_used,
         revoked,
         Allowance(*budgets),
+        None if documents is None else frozenset(documents.split()),
     )

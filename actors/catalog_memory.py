@@ -13,7 +13,7 @@ import msgspec
 
 from actors.ports import Assignment, Creation, Holder
 from shared.checkup import CatalogCopy, Copied
-from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
+from shared.directory_protocol import AuditRow, DocumentRow, DocumentState, TokenRow
 from shared.errors import DocactorError
 
 
@@ -29,6 +29,7 @@ class MemoryCatalog:
         self._assignments: dict[str, Assignment] = {}
         self._tokens: dict[bytes, TokenRow] = {}
         self._numbers: dict[str, int] = {}
+        self._notes: list[AuditRow] = []
         self._drained: set[str] = set()
         self.copies: dict[Path, tuple[DocumentRow, ...]] = {}
 
@@ -206,6 +207,14 @@ class MemoryCatalog:
         for token_hash, row in self._tokens.items():
             if row.id == token_id:
                 self._tokens[token_hash] = msgspec.structs.replace(row, last_used=now)
+
+    async def note(self, row: AuditRow) -> None:
+        self._may_fail()
+        self._notes.append(row)
+
+    async def notes(self, limit: int) -> tuple[AuditRow, ...]:
+        self._may_answer()
+        return tuple(self._notes[::-1][:limit])
 
     async def number(self, key: str) -> int:
         self._may_answer()

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -24,14 +24,16 @@ from actors.catalog_check import checked_catalog
 from actors.document_files import Files
 from actors.folder_lock import LockProof
 from actors.held import Held, Seed
+from actors.listing import listed
 from actors.nodes import Nodes
 from actors.ports import Catalog, Creation, Slots
 from actors.retention import Retention
-from actors.token_register import AS_SET, TokenRegister
+from actors.token_register import AS_SET, SERVER, TokenRegister
 from shared.budget import Allowance
 from shared.checkup import CatalogCopy, Checkup
 from shared.directory_protocol import (
     ActiveDocument,
+    AuditRow,
     Created,
     DirectorySettings,
     DirectoryStatus,
@@ -42,6 +44,7 @@ from shared.directory_protocol import (
     TokenRow,
 )
 from shared.errors import (
+    CapabilityDenied,
     DocactorError,
     DocumentNotFound,
     IdempotencyMismatch,
@@ -55,7 +58,6 @@ from shared.limits import (
     DRAIN_ANSWER_S,
     DRAIN_S,
     MAX_IDEMPOTENCY_KEY,
-    MAX_LIST,
 )
 from shared.markdown.schema import plain_text
 from shared.metrics import DirectoryMetrics, GatewayReport
@@ -215,13 +217,7 @@ class Directory:
         Raises:
             InvalidArgument: `before` is not one of ours.
         """
-        del caller  # every token sees every document until documents have roles
-        limit = max(1, min(limit, MAX_LIST))
-        find = self._catalog.deleted_page if deleted else self._catalog.page
-        rows = await find(query, _page_start(before), limit + 1)
-        page = rows[:limit]
-        more = _place(page[-1]) if len(rows) > limit else None
-        return DocumentRows(page, more)
+        return await listed(self._catalog, caller, query, limit, before, deleted=deleted)
 
     async def create_document(
         self,
@@ -244,9 +240,12 @@ class Directory:
 
         Raises:
             InvalidArgument: The slug is taken or malformed, or `expires` names no time to come.
+            CapabilityDenied: The token is for certain documents only.
             IdempotencyMismatch: The key was used for a call with other arguments.
             Overloaded, StorageUnavailable, TooLarge, UnsupportedMarkup: Nothing was created.
         """
+        if caller.documents is not None:
+            raise CapabilityDenied("token: it is for certain documents and makes no new one.")
         title = single_line(title) or None if title is not None else None
         slug = check_slug(slug) if slug is not None else None
         seed = Seed(blocks, caller, title)
@@ -342,20 +341,34 @@ class Directory:
         name: str,
         scopes: frozenset[Scope],
         agent: bool = True,
-        expires: int | None = None,
+        expires: int | str | None = None,
         allowance: Allowance = AS_SET,
+        documents: frozenset[str] | None = None,
+        by: str = SERVER,
     ) -> NewToken:
-        """A new token; its text is in the answer and nowhere else. Raises InvalidArgument."""
-        return await self._tokens.create(
-            owner, name, scopes, agent=agent, expires=expires, allowance=allowance
-        )
+        """A new token; its text is in the answer and nowhere else. See TokenRegister.create."""
+        given: dict[str, Any] = {
+            "expires": expires,
+            "allowance": allowance,
+            "documents": documents,
+            "by": by,
+        }
+        return await self._tokens.create(owner, name, scopes, agent=agent, **given)
 
     async def list_tokens(self) -> tuple[TokenRow, ...]:
         return await self._tokens.list()
 
-    async def revoke_token(self, token_id: str) -> None:
+    async def revoke_token(self, token_id: str, by: str = SERVER) -> None:
         """Raises InvalidArgument when there is no valid token of this id."""
-        await self._tokens.revoke(token_id)
+        await self._tokens.revoke(token_id, by)
+
+    async def invalid_tokens(self, ids: frozenset[str]) -> frozenset[str]:
+        """Those of these tokens that no longer count."""
+        return await self._tokens.invalid(ids)
+
+    async def audit(self, limit: int) -> tuple[AuditRow, ...]:
+        """The last lines of the audit log, the newest first."""
+        return await self._catalog.notes(limit)
 
     async def authenticate(self, token_hash: bytes) -> Caller | None:
         """Who sent the token with this hash (`shared.tokens.hash_token`); None: nobody we know."""
@@ -468,22 +481,8 @@ def _digest(
     return blake2b(msgspec.msgpack.encode(given), digest_size=16).digest()
 
 
-def _place(row: DocumentRow) -> str:
-    """Where the next page goes on, as `_page_start` reads it."""
-    return f"{row.deleted_at or row.updated_at}-{row.doc_id}"
-
-
 def _first_heading(blocks: tuple[Block, ...]) -> str:
     for block in blocks:
         if block.node.type == "heading":
             return single_line(plain_text(block.node)) or UNTITLED
     return UNTITLED
-
-
-def _page_start(before: str | None) -> tuple[int, str] | None:
-    if before is None:
-        return None
-    at, separator, doc_id = before.partition("-")
-    if not separator or not at.isdigit():
-        raise InvalidArgument("before: use `next` of the page before.")
-    return int(at), doc_id

@@ -20,8 +20,9 @@ from functools import partial
 
 from actors.document_port import Committed, DocumentPort, Peer, Verdict
 from shared import close_codes
+from shared.access import allows, may_open
 from shared.awareness import AwarenessRoom
-from shared.errors import DocactorError
+from shared.errors import CapabilityDenied, DocactorError, DocumentNotFound
 from shared.frames import (
     EVERYBODY,
     Ack,
@@ -89,8 +90,9 @@ class _Link:
 class EditorHub:
     """All sessions of one document, over all links. Everything runs on the document's loop."""
 
-    def __init__(self, document: DocumentPort) -> None:
+    def __init__(self, document: DocumentPort, doc_id: str) -> None:
         self._document = document
+        self._doc_id = doc_id
         self._links: dict[Peer, _Link] = {}
         self._room: AwarenessRoom[_Session] = AwarenessRoom()
         self._presence: dict[int, AwarenessEntry] | None = None  # changes waiting for a commit
@@ -228,7 +230,15 @@ class EditorHub:
             link.send(_kick(number, close_codes.TRY_AGAIN, reason))
             return
         opened = decode_control(body, Open)
-        session = _Session(link, number, opened.caller, opened.read_only, opened.acks)
+        if not may_open(opened.caller, self._doc_id):
+            link.send(_kick(number, close_codes.NOT_FOUND, DocumentNotFound.code))
+            return
+        if not allows(opened.caller, "read"):
+            link.send(_kick(number, close_codes.FORBIDDEN, CapabilityDenied.code))
+            return
+        # Whatever the gateway says: who may write is decided here.
+        read_only = opened.read_only or not allows(opened.caller, "write")
+        session = _Session(link, number, opened.caller, read_only, opened.acks)
         link.sessions[number] = session
         self._sessions += 1
         self._ask(session)

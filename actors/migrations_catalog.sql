@@ -19,3 +19,14 @@ CREATE TABLE drained_nodes (
 ALTER TABLE tokens ADD COLUMN writes_per_minute INTEGER;
 ALTER TABLE tokens ADD COLUMN chars_per_hour INTEGER;
 ALTER TABLE tokens ADD COLUMN reads_per_minute INTEGER;
+
+-- name: from_3
+-- Version 4 limits tokens to documents, and keeps an audit log.
+ALTER TABLE tokens ADD COLUMN documents TEXT;
+CREATE TABLE audit (
+  seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+  at    INTEGER NOT NULL,
+  who   TEXT NOT NULL,
+  what  TEXT NOT NULL,
+  about TEXT NOT NULL
+) STRICT;

@@ -13,7 +13,7 @@ import msgspec
 
 from actors.folder_lock import LockProof
 from shared.checkup import CatalogCopy
-from shared.directory_protocol import DocumentRow, DocumentState, TokenRow
+from shared.directory_protocol import AuditRow, DocumentRow, DocumentState, TokenRow
 from shared.protocol import Activated, Activation, Report, RouteKey, Whoami
 
 
@@ -164,6 +164,12 @@ class Catalog(Protocol):
         """False: unknown, or revoked before."""
 
     async def token_used(self, token_id: str, now: int) -> None: ...
+
+    async def note(self, row: AuditRow) -> None:
+        """Adds a line to the audit log."""
+
+    async def notes(self, limit: int) -> tuple[AuditRow, ...]:
+        """The last lines of the audit log, the newest first."""
 
     async def number(self, key: str) -> int:
         """A number kept under a name; 0 when there is none."""

@@ -122,19 +122,19 @@ UPDATE assignments SET actor = NULL, node = NULL, pid = NULL, started = NULL
 -- name: add_token
 INSERT INTO tokens (
   id, hash, name, person, principal, agent, scopes, created, expires,
-  writes_per_minute, chars_per_hour, reads_per_minute
+  writes_per_minute, chars_per_hour, reads_per_minute, documents
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: token_by_hash
 SELECT id, name, person, principal, agent, scopes, created, expires, last_used, revoked,
-  writes_per_minute, chars_per_hour, reads_per_minute
+  documents, writes_per_minute, chars_per_hour, reads_per_minute
 FROM tokens
 WHERE hash = ?
 
 -- name: tokens
 SELECT id, name, person, principal, agent, scopes, created, expires, last_used, revoked,
-  writes_per_minute, chars_per_hour, reads_per_minute
+  documents, writes_per_minute, chars_per_hour, reads_per_minute
 FROM tokens
 ORDER BY created, id
 
@@ -143,6 +143,12 @@ UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL
 
 -- name: token_used
 UPDATE tokens SET last_used = ? WHERE id = ?
+
+-- name: note
+INSERT INTO audit (at, who, what, about) VALUES (?, ?, ?, ?)
+
+-- name: notes
+SELECT at, who, what, about FROM audit ORDER BY seq DESC LIMIT ?
 
 -- name: creation
 SELECT arguments, doc_id, answer FROM creations WHERE principal = ? AND key = ?

@@ -26,7 +26,7 @@ class DocumentLinks:
     """All links to one activation of a document."""
 
     def __init__(self, document: Document, key: RouteKey, host: str) -> None:
-        self._hub = EditorHub(document)
+        self._hub = EditorHub(document, key.doc_id)
         self._server = LinkServer(self._hub, key, socket_folder(), host)
 
     @property

@@ -25,6 +25,7 @@ from actors.life import LIFE, SERVING, Event, State, after
 from actors.ports import Beat
 from actors.processes import kill_for_certain
 from actors.stored import StaleEpochError
+from shared.access import check
 from shared.calls import READS, Verb
 from shared.errors import (
     DocactorError,
@@ -234,6 +235,7 @@ class Slot:
         self._in_flight += 1
         self._quiet.clear()
         try:
+            check(caller, key.doc_id, verb)
             async with limit:
                 return await getattr(held.document, verb)(caller, request)
         except DocactorError as error:

@@ -11,8 +11,9 @@ import msgspec
 
 from actors.ports import Catalog
 from shared.budget import Allowance
-from shared.directory_protocol import NewToken, TokenRow
+from shared.directory_protocol import AuditRow, NewToken, TokenRow
 from shared.errors import InvalidArgument
+from shared.expiry import expiry
 from shared.ids import ALPHABET
 from shared.limits import MAX_NAME_CHARS
 from shared.protocol import Caller, Scope
@@ -21,6 +22,7 @@ from shared.tokens import TOKEN_BYTES, TOKEN_PREFIX, hash_token
 
 TOKEN_ID_LENGTH: Final = 8
 PERSON: Final = "person:"
+SERVER: Final = "server"  # in the audit log: nobody asked for it
 USED_EVERY_MS: Final = 60_000  # `last_used` is kept to the minute: no write per request
 AS_SET: Final = Allowance()  # budgets as the server's settings say
 SCOPES: Final = frozenset[Scope](get_args(Scope))
@@ -42,8 +44,10 @@ class TokenRegister:
         scopes: frozenset[Scope],
         *,
         agent: bool,
-        expires: int | None = None,
+        expires: int | str | None = None,
         allowance: Allowance = AS_SET,
+        documents: frozenset[str] | None = None,
+        by: str = SERVER,
     ) -> NewToken:
         """A new token of `owner`. An agent's token is a principal of its own.
 
@@ -52,12 +56,14 @@ class TokenRegister:
             scopes: What it may be used for.
             agent: Whether it is an agent's token; else the person's own.
             name: The agent's name; shown as the author of what it does. Ignored for a person.
-            expires: Milliseconds since 1970; None: never.
+            expires: Milliseconds since 1970, or as `shared.expiry` reads it; None: never.
             allowance: Budgets of its own.
+            documents: Ids of the only ones it is for; None: all.
+            by: Who asks for it.
 
         Raises:
             InvalidArgument: An empty name, no scope or an unknown one, a time gone by, a negative
-                budget.
+                budget, no document.
         """
         owner = single_line(owner, MAX_NAME_CHARS).removeprefix(PERSON)
         name = single_line(name, MAX_NAME_CHARS)
@@ -66,8 +72,12 @@ class TokenRegister:
             raise InvalidArgument("name: must not be empty.")
         if not scopes or scopes - SCOPES:
             raise InvalidArgument(f"scopes: one or more of {' '.join(sorted(SCOPES))}.")
+        if isinstance(expires, str):
+            expires = expiry(expires, now)
         if expires is not None and expires <= now:
             raise InvalidArgument("expires: this time has gone by.")
+        if documents is not None and (not documents or "admin" in scopes):
+            raise InvalidArgument("documents: name some, and not with the scope admin.")
         for field, budget in msgspec.structs.asdict(allowance).items():
             if budget is not None and budget < 0:
                 raise InvalidArgument(f"{field}: must not be negative.")
@@ -85,33 +95,44 @@ class TokenRegister:
             last_used=None,
             revoked=None,
             allowance=allowance,
+            documents=documents,
         )
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         await self._catalog.add_token(row, hash_token(token))
+        await self._catalog.note(AuditRow(now, by, "token.create", token_id))
         return NewToken(token, row)
 
     async def list(self) -> tuple[TokenRow, ...]:
         return await self._catalog.tokens()
 
-    async def revoke(self, token_id: str) -> None:
+    async def invalid(self, ids: frozenset[str]) -> frozenset[str]:
+        """Those of these tokens that are revoked, have expired or are not known."""
+        now = self._now_ms()
+        valid = {row.id for row in await self._catalog.tokens() if _is_valid(row, now)}
+        return ids - valid
+
+    async def revoke(self, token_id: str, by: str = SERVER) -> None:
         """Raises InvalidArgument when there is no valid token of this id."""
-        if not await self._catalog.revoke_token(token_id, self._now_ms()):
+        now = self._now_ms()
+        if not await self._catalog.revoke_token(token_id, now):
             raise InvalidArgument(f"id: no valid token {token_id[:64]!r}.")
         self._notice += 1
         self._risen.set()
         self._risen = anyio.Event()
+        await self._catalog.note(AuditRow(now, by, "token.revoke", token_id))
 
     async def authenticate(self, token_hash: bytes) -> Caller | None:
         """Who sent the token; None for one that is unknown, revoked or has expired."""
         row = await self._catalog.token(token_hash)
         now = self._now_ms()
-        if row is None or row.revoked is not None:
-            return None
-        if row.expires is not None and row.expires <= now:
+        if row is None or not _is_valid(row, now):
             return None
         if row.last_used is None or now - row.last_used >= USED_EVERY_MS:
             await self._catalog.token_used(row.id, now)
-        return Caller(row.principal, row.name, row.person, row.agent, row.scopes, row.allowance)
+        return Caller(
+            *(row.principal, row.name, row.person, row.agent, row.scopes, row.allowance),
+            *(row.documents, row.id, row.expires),
+        )
 
     async def wait_for_notice(self, seen: int, seconds: float) -> int:
         """The number of the newest notice, at once when it is not `seen`.
@@ -122,3 +143,7 @@ class TokenRegister:
             with anyio.move_on_after(seconds):
                 await self._risen.wait()
         return self._notice
+
+
+def _is_valid(row: TokenRow, now: int) -> bool:
+    return row.revoked is None and (row.expires is None or row.expires > now)

@@ -26,6 +26,7 @@ from gateway.origins import OriginGuard
 from gateway.ports import RouterPort
 from gateway.rest import Rest
 from gateway.rest_admin import AdminRest
+from gateway.rest_tokens import TokensRest
 from gateway.rest_verbs import VerbsRest
 from gateway.rest_writing import WritingRest
 from gateway.settings import Settings
@@ -49,20 +50,22 @@ def create_app(
     open_door, allowance = settings.no_auth, settings.allowance
     authenticator = Authenticator(router, no_auth=open_door, allowance=allowance)
     context = ToolContext(router, settings.base_url, no_auth=open_door, allowance=allowance)
+    context.held.live = authenticator.live
     mcp = mcp_server(context, authenticator, counts).http_app(
         path=MCP_PATH, stateless_http=True, json_response=True
     )
 
     # Waiting readers need less of a link than sockets do; only sockets' tests need a real one.
     links = cast("LinkRouter", router)
-    editors = editor_socket(links, authenticator.of_socket, counts)
-    providers = hocuspocus_socket(links, authenticator.of_socket, counts)
+    editors = editor_socket(links, authenticator.of_socket, counts, authenticator.live)
+    providers = hocuspocus_socket(links, authenticator.of_socket, counts, authenticator.live)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with mcp.lifespan(app), anyio.create_task_group() as tasks:
             _take_long_bodies(mcp)
             tasks.start_soon(authenticator.follow)
+            tasks.start_soon(authenticator.expire)
             tasks.start_soon(counts.tell, router, context.held)
             yield
             tasks.cancel_scope.cancel()
@@ -74,6 +77,7 @@ def create_app(
             *VerbsRest(context, authenticator).routes(),
             *UpkeepRest(context, authenticator).routes(),
             *AdminRest(context, authenticator).routes(),
+            *TokensRest(context, authenticator).routes(),
             *MetricsRest(context, authenticator, counts).routes(),
             openapi_route(),
             *agent_routes(settings.base_url),

@@ -72,6 +72,14 @@ def words(value: object, limit: int) -> str:
     return given
 
 
+def clean(name: str, value: str) -> str:
+    """A text out of a body, which may hold half of a surrogate pair. Raises InvalidArgument."""
+    try:
+        return text(value)
+    except Unfit as error:
+        raise error.kind(f"{name}: {error.text}", field=name) from error
+
+
 def whole(value: Any, low: int, high: int) -> int:
     """A whole number from `low` to `high`; `7.0` and `"7"` are 7."""
     written = isinstance(value, str) and _WHOLE.match(value.strip()) is not None

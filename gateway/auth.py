@@ -17,10 +17,12 @@ import msgspec
 from fastmcp.server.auth import AccessToken, TokenVerifier
 from fastmcp.server.dependencies import get_access_token
 
+from gateway.live_tokens import LiveTokens
 from gateway.ports import RouterPort
 from shared.budget import Allowance
 from shared.errors import DocactorError, Unauthenticated
 from shared.limits import (
+    EXPIRY_WATCH_S,
     MAX_CACHED_TOKENS,
     MAX_TOKEN_CHARS,
     NOTICE_RETRY_S,
@@ -47,7 +49,7 @@ def with_allowance(caller: Caller, default: Allowance) -> Caller:
 class Authenticator:
     """Tokens to callers, with a memory.
 
-    `follow` runs beside it for as long as it is used.
+    `follow` and `expire` run beside it for as long as it is used; `live` is told when tokens end.
 
     Args:
         router: The road to the Directory, which knows the tokens.
@@ -70,6 +72,8 @@ class Authenticator:
         self._now = now
         self._known: dict[bytes, tuple[Caller | None, float]] = {}
         self._keep_s = TOKEN_UNSURE_S
+        self._forgotten = 0  # times everything was forgotten
+        self.live = LiveTokens()
 
     @property
     def no_auth(self) -> bool:
@@ -86,12 +90,16 @@ class Authenticator:
         key = hash_token(token)
         known = self._known.get(key)
         if known is not None and known[1] > self._now():
-            return known[0]
-        caller: Caller | None = await self._router.directory("authenticate", key)
+            return _while_valid(known[0])
+        while True:
+            forgotten = self._forgotten
+            caller: Caller | None = await self._router.directory("authenticate", key)
+            if forgotten == self._forgotten:
+                break  # else it may have been revoked after the Directory had answered
         if caller is not None:
             caller = with_allowance(caller, self._allowance)
         self._remember(key, caller)
-        return caller
+        return _while_valid(caller)
 
     async def of_header(self, authorization: str | None) -> Caller:
         """The caller of a request by its Authorization header.
@@ -128,16 +136,29 @@ class Authenticator:
         while True:
             try:
                 newest: int = await self._router.directory("wait_for_notice", seen, NOTICE_WAIT_S)
+                if newest != seen:
+                    self._forget(TOKEN_CACHE_S)
+                    await self._end_invalid()
+                    seen = newest
             except DocactorError as error:
                 log.warning("no notices of revoked tokens: %s", error.message)
                 self._forget(TOKEN_UNSURE_S)
                 await anyio.sleep(NOTICE_RETRY_S)
-                continue
-            if newest != seen:
-                seen = newest
-                self._forget(TOKEN_CACHE_S)
+
+    async def expire(self) -> None:
+        """Ends what goes on under tokens that expire, for ever. Ends by being cancelled."""
+        while True:
+            await anyio.sleep(EXPIRY_WATCH_S)
+            self.live.end_expired(_now_ms())
+
+    async def _end_invalid(self) -> None:
+        ids = self.live.ids
+        if ids:
+            over: frozenset[str] = await self._router.directory("invalid_tokens", ids)
+            self.live.end(over)
 
     def _forget(self, keep_s: float) -> None:
+        self._forgotten += 1
         self._known.clear()
         self._keep_s = keep_s
 
@@ -145,6 +166,17 @@ class Authenticator:
         if len(self._known) >= MAX_CACHED_TOKENS:
             self._known.clear()  # guessing fills it, so what is lost is mostly guesses
         self._known[key] = (caller, self._now() + self._keep_s)
+
+
+def _while_valid(caller: Caller | None) -> Caller | None:
+    """The caller, unless the token's time has come since it was looked up."""
+    if caller is not None and caller.expires is not None and caller.expires <= _now_ms():
+        return None
+    return caller
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class DocactorTokens(TokenVerifier):

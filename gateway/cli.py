@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway import cli_folders, cli_upkeep
+from gateway import cli_folders, cli_tokens, cli_upkeep
 from gateway.address_file import read_address
 from gateway.arguments import Unfit, document
 from gateway.client import NoServerError, RestClient
@@ -244,13 +244,23 @@ def run_status(options: argparse.Namespace) -> int:
 
 
 def run_token_create(options: argparse.Namespace) -> int:
-    name, agent = (options.agent, True) if options.agent else (options.person, False)
+    order = {budget: getattr(options, f"own_{budget}") for budget in _BUDGETS}
+    order |= {"name": options.agent or options.person, "agent": bool(options.agent)}
+    order |= {"scope": options.scope, "expires": options.expires}
+    if options.document:
+        order["documents"] = [_reference(ref) for ref in options.document]
     with _client(options) as client:
-        budgets = {budget: getattr(options, f"own_{budget}") for budget in _BUDGETS}
-        made = client.create_token(name, options.scope, agent=agent, **budgets)
-    print(made["token"])
-    print("Shown once: keep it where the agent's settings are.", file=sys.stderr)
-    return 0
+        return cli_tokens.create(client, order)
+
+
+def run_token_list(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        return cli_tokens.show(client)
+
+
+def run_token_revoke(options: argparse.Namespace) -> int:
+    with _client(options) as client:
+        return cli_tokens.revoke(client, options.id)
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -302,9 +312,20 @@ def _add_tokens(sub: argparse.ArgumentParser) -> None:
     whose.add_argument("--person", metavar="NAME", help="for yourself on another machine")
     create.add_argument(
         "--scope",
-        choices=("read", "write", "admin"),
         default="write",
-        help="what it allows (default write)",
+        help="what it allows: one or more of read, comment, suggest, write, admin, with commas"
+        " between; each brings what it needs (default write)",
+    )
+    create.add_argument(
+        "--document",
+        action="append",
+        metavar="ID",
+        help="only this document, by id, slug or URL; may be repeated (default: all)",
+    )
+    create.add_argument(
+        "--expires",
+        metavar="WHEN",
+        help="until then: a duration such as 30d (m, h, d, w), or a time with its offset",
     )
     for budget, about in _BUDGETS.items():
         create.add_argument(
@@ -315,6 +336,13 @@ def _add_tokens(sub: argparse.ArgumentParser) -> None:
             help=f"{about} (default: as the server's settings say)",
         )
     _add_server(create)
+    listed = actions.add_parser("list", help="show every token, and when it was last used")
+    listed.set_defaults(run=run_token_list)
+    _add_server(listed)
+    revoke = actions.add_parser("revoke", help="end a token and what goes on under it")
+    revoke.set_defaults(run=run_token_revoke)
+    revoke.add_argument("id", metavar="ID", help="the token's id; see 'docactor token list'")
+    _add_server(revoke)
 
 
 def _add_administration(add: Callable[..., argparse.ArgumentParser]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self
 from urllib.parse import quote
 
@@ -91,13 +91,16 @@ class RestClient:
     def status(self) -> dict[str, Any]:
         return self._json("GET", "/api/status")
 
-    def create_token(
-        self, name: str, scope: str, *, agent: bool, **budgets: int | None
-    ) -> dict[str, Any]:
-        """`budgets`: writes_per_minute, chars_per_hour, reads_per_minute; None as the settings."""
-        return self._json(
-            "POST", "/api/tokens", json={"name": name, "scope": scope, "agent": agent, **budgets}
-        )
+    def create_token(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """`order`: see `gateway.rest_tokens.TokenOrder`."""
+        return self._json("POST", "/api/tokens", json=dict(order))
+
+    def tokens(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self._json("GET", "/api/tokens")["tokens"]
+        return rows
+
+    def revoke_token(self, token_id: str) -> None:
+        self._json("DELETE", f"/api/tokens/{quote(token_id, safe='')}")
 
     def back_up(self, folder: str) -> Iterator[Step]:
         """Has everything copied to a folder on the server's machine, telling the progress."""

@@ -117,7 +117,7 @@ class Story:
 
     async def _create(self) -> None:
         made = await in_thread(self._rest.create, self._markdown, None, None)
-        token = await in_thread(partial(self._rest.create_token, "scribe", "write", agent=True))
+        token = await in_thread(partial(self._rest.create_token, {"name": "scribe"}))
         self._doc, self._agent_token = made, token["token"]
         say(f"step 1  a document from {self._name}: {len(self._markdown):,} characters")
         say(

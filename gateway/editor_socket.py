@@ -14,7 +14,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.counts import GatewayCounts
 from gateway.link import DocumentLink
-from gateway.open_document import OpenDocument, check_may_read
+from gateway.live_tokens import LiveTokens
+from gateway.open_document import OpenDocument, check_may_open, check_may_read
 from gateway.outbox import Outbox
 from gateway.pump import pump
 from shared import close_codes
@@ -42,10 +43,13 @@ Authenticate = Callable[[str | None], Awaitable[Caller]]
 
 
 def editor_socket(
-    router: LinkRouter, authenticate: Authenticate, counts: GatewayCounts | None = None
+    router: LinkRouter,
+    authenticate: Authenticate,
+    counts: GatewayCounts | None = None,
+    live: LiveTokens | None = None,
 ) -> Callable[[WebSocket], Awaitable[None]]:
     """The endpoint for a Starlette `WebSocketRoute` whose path has a parameter `ref`."""
-    counts = counts or GatewayCounts()
+    counts, live = counts or GatewayCounts(), live or LiveTokens()
 
     async def endpoint(websocket: WebSocket) -> None:
         token, subprotocol = credentials(websocket)
@@ -56,7 +60,11 @@ def editor_socket(
                 check_may_read(caller)
                 if counts.sockets >= MAX_SESSIONS_PER_GATEWAY:
                     raise Overloaded("This server has as many editors as it can take.")
-                link = await router.link(websocket.path_params["ref"])
+                ref = websocket.path_params["ref"]
+                link = await router.link(ref)
+                # Again, now that nothing is waited for any more: it may have been revoked.
+                caller = await authenticate(token)
+                check_may_open(caller, link, ref)
         except TimeoutError:
             await refuse(websocket, close_codes.TRY_AGAIN, "the document takes too long to open")
             return
@@ -65,7 +73,7 @@ def editor_socket(
             return
         counts.sockets += 1
         try:
-            await EditorSocket(websocket, link, caller, counts).run()
+            await EditorSocket(websocket, link, caller, counts, live).run()
         finally:
             counts.sockets -= 1
 
@@ -104,19 +112,25 @@ class EditorSocket:
     """One editor's socket and the document open on it."""
 
     def __init__(
-        self, websocket: WebSocket, link: DocumentLink, caller: Caller, counts: GatewayCounts
+        self,
+        websocket: WebSocket,
+        link: DocumentLink,
+        caller: Caller,
+        counts: GatewayCounts,
+        live: LiveTokens,
     ) -> None:
         self._websocket = websocket
         self._link = link
         self._caller = caller
         self._wire = SyncSession()
         self._counts = counts
+        self._live = live
         self._outbox = Outbox(websocket, self._wire.awareness(_NOBODY), counts)
 
     async def run(self) -> None:
         """Serves the editor until its socket is closed, by either side."""
         document = OpenDocument(
-            self._link, self._caller, self._wire, self._outbox, self._outbox.close
+            self._link, self._caller, self._wire, self._outbox, self._outbox.close, self._live
         )
 
         async def take(data: bytes | None) -> bool:

@@ -18,7 +18,8 @@ from gateway.counts import GatewayCounts
 from gateway.editor_socket import Authenticate as Authenticates
 from gateway.editor_socket import LinkRouter, credentials, refuse
 from gateway.link import DocumentLink
-from gateway.open_document import OpenDocument, check_may_read, is_read_only
+from gateway.live_tokens import LiveTokens
+from gateway.open_document import OpenDocument, check_may_open, check_may_read, is_read_only
 from gateway.outbox import Outbox
 from gateway.pump import pump
 from shared import close_codes
@@ -38,10 +39,13 @@ from shared.sync_session import Close
 
 
 def hocuspocus_socket(
-    router: LinkRouter, authenticate: Authenticates, counts: GatewayCounts | None = None
+    router: LinkRouter,
+    authenticate: Authenticates,
+    counts: GatewayCounts | None = None,
+    live: LiveTokens | None = None,
 ) -> Callable[[WebSocket], Awaitable[None]]:
     """The endpoint for a Starlette `WebSocketRoute`."""
-    counts = counts or GatewayCounts()
+    counts, live = counts or GatewayCounts(), live or LiveTokens()
 
     async def endpoint(websocket: WebSocket) -> None:
         token, subprotocol = credentials(websocket)
@@ -49,7 +53,7 @@ def hocuspocus_socket(
         if counts.sockets >= MAX_SESSIONS_PER_GATEWAY:
             await refuse(websocket, close_codes.TRY_AGAIN, "overloaded")
             return
-        await HocuspocusSocket(websocket, router, authenticate, counts, token).run()
+        await HocuspocusSocket(websocket, router, authenticate, counts, live, token).run()
 
     return endpoint
 
@@ -71,12 +75,14 @@ class HocuspocusSocket:
         router: LinkRouter,
         authenticate: Authenticates,
         counts: GatewayCounts,
+        live: LiveTokens,
         token: str | None,
     ) -> None:
         self._websocket = websocket
         self._router = router
         self._authenticate = authenticate
         self._counts = counts
+        self._live = live
         self._token = token
         self._session = HocuspocusSession()
         self._outbox = Outbox(websocket, KEEP_ALIVE, counts)
@@ -133,6 +139,10 @@ class HocuspocusSocket:
                 caller = await self._patiently(partial(self._caller, asked.token))
             with anyio.fail_after(SOCKET_OPEN_S):
                 link = await self._patiently(partial(self._link, asked.ref))
+            with anyio.fail_after(AUTH_S):
+                # Again, now that nothing is waited for any more: it may have been revoked.
+                caller = await self._patiently(partial(self._caller, asked.token))
+            check_may_open(caller, link, asked.ref)
         except TimeoutError:
             self._outbox.close(close_codes.TRY_AGAIN, "the document takes too long to open")
             return
@@ -189,7 +199,7 @@ class HocuspocusSocket:
         else:
             self._counts.sockets += 1
         kicked = partial(self._kicked, address)
-        document = OpenDocument(link, caller, wire, self._outbox, kicked)
+        document = OpenDocument(link, caller, wire, self._outbox, kicked, self._live)
         self._open[address] = (document, wire)
         self._bare = False
         return document

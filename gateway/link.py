@@ -144,6 +144,13 @@ class DocumentLink:
     # --- for the router ----------------------------------------------
 
     @property
+    def doc_id(self) -> str:
+        """The document. Raises RuntimeError before the first `attach`."""
+        if self._route is None:
+            raise RuntimeError("this link was never attached")
+        return self._route.key.doc_id
+
+    @property
     def route(self) -> Route | None:
         """Where the document is, None while it is nowhere."""
         return self._route if self._connection is not None else None

@@ -7,8 +7,11 @@ from typing import Protocol
 
 from gateway.link import DocumentLink
 from gateway.link_session import Shared
+from gateway.live_tokens import LiveTokens
 from gateway.outbox import Outbox
-from shared.errors import CapabilityDenied
+from shared import close_codes
+from shared.access import allows, may_open, require
+from shared.errors import DocumentNotFound, Unauthenticated
 from shared.frames import Ack, Open, UpdateKind
 from shared.limits import MAX_FRAME_BYTES
 from shared.protocol import Caller
@@ -39,13 +42,21 @@ class Wire(Protocol):
 
 def check_may_read(caller: Caller) -> None:
     """Raises CapabilityDenied when the caller's token does not allow reading."""
-    if not caller.scopes & {"read", "write", "admin"}:
-        raise CapabilityDenied("This token does not allow reading documents.")
+    require(caller, "read")
+
+
+def check_may_open(caller: Caller, link: DocumentLink, ref: str) -> None:
+    """Raises DocumentNotFound when the caller's token is for other documents.
+
+    The document asks this too; here the client hears it as it hears of one that does not exist.
+    """
+    if not may_open(caller, link.doc_id):
+        raise DocumentNotFound.for_document(ref)
 
 
 def is_read_only(caller: Caller) -> bool:
     """Whether edits of this caller are refused."""
-    return not caller.scopes & {"write", "admin"}
+    return not allows(caller, "write")
 
 
 class OpenDocument:
@@ -57,6 +68,7 @@ class OpenDocument:
         wire: Its client's.
         outbox: Of the socket.
         kicked: Called, after the session ended, with a close code and a reason.
+        live: Tells when the caller's token ends; the session then ends too.
     """
 
     def __init__(
@@ -66,6 +78,7 @@ class OpenDocument:
         wire: Wire,
         outbox: Outbox,
         kicked: Callable[[int, str], None],
+        live: LiveTokens,
     ) -> None:
         self.link = link
         self.caller = caller
@@ -74,10 +87,16 @@ class OpenDocument:
         self._kicked = kicked
         opened = Open(caller, read_only=is_read_only(caller), acks=wire.acks)
         self._session = link.open_session(self, opened)
+        self._leave = live.add(caller, self._token_ended)
 
     def close(self) -> None:
         """Ends the session."""
+        self._leave()
         self._session.close()
+
+    def _token_ended(self) -> None:
+        self.close()
+        self._kicked(close_codes.UNAUTHENTICATED, Unauthenticated.code)
 
     async def do(self, value: Value) -> bool:
         """Passes on what the client said; whether it was more than echoes of others."""

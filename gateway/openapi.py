@@ -18,8 +18,9 @@ from starlette.routing import Route
 
 from gateway.agent_pages import INDEX_PATH, SKILL_PATH
 from gateway.problems import MEDIA_TYPE, STATUS_BY_CODE
-from gateway.rest import NewDocument, TokenOrder, json_response
+from gateway.rest import NewDocument, json_response
 from gateway.rest_orders import BODIES, ChangesQuery, ReadQuery
+from gateway.rest_tokens import AuditLog, AuditQuery, Revoked, TokenList, TokenOrder
 from gateway.tool_context import DeletedSummary
 from gateway.upkeep import Step
 from gateway.upkeep_rest import NDJSON, BackupOrder
@@ -170,6 +171,9 @@ OPERATIONS: Final = (
     Operation(
         "post", "/api/tokens", "Make a token", NewToken, "admin", takes=(TokenOrder,), status=201
     ),
+    Operation("get", "/api/tokens", "List tokens", TokenList, "admin"),
+    Operation("delete", "/api/tokens/{id}", "Revoke a token", Revoked, "admin"),
+    Operation("get", "/api/audit", "Who gave and took what", AuditLog, "admin", AuditQuery),
     Operation(
         "post",
         "/api/backup",

@@ -7,7 +7,7 @@ Answers are the result Structs as JSON, errors are problem details. Handlers rai
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import msgspec
@@ -22,8 +22,7 @@ from gateway.auth import Authenticator
 from gateway.problems import problem
 from gateway.tool_context import ToolContext, iso, read_markdown, require
 from gateway.tool_errors import unexpected
-from shared.budget import Allowance
-from shared.directory_protocol import Created, DirectoryStatus, DocumentRows, NewToken
+from shared.directory_protocol import Created, DirectoryStatus, DocumentRows
 from shared.errors import DocactorError, InvalidArgument, UnsupportedMarkup
 from shared.limits import DEFAULT_LIST, MAX_DOCUMENT_BYTES, MAX_LIST, READY_S
 from shared.protocol import (
@@ -40,11 +39,6 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 TEXT_TYPES: Final = ("", "text/markdown", "text/plain", "application/octet-stream")
 _CREATE_PARAMETERS: Final = {"title", "slug", "idempotency_key", "expires"}
-_SCOPES_OF: Final[dict[str, frozenset[Scope]]] = {
-    "read": frozenset({"read"}),
-    "write": frozenset({"read", "comment", "suggest", "write"}),
-    "admin": frozenset({"read", "comment", "suggest", "write", "admin"}),
-}
 
 
 class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,21 +49,6 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slug: str | None = None
     idempotency_key: str | None = None
     expires: str | None = None
-
-
-class TokenOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of POST /api/tokens.
-
-    `expires`: milliseconds since 1970. A budget that is null is as the server's settings say.
-    """
-
-    name: str
-    scope: Literal["read", "write", "admin"] = "write"
-    agent: bool = True
-    expires: int | None = None
-    writes_per_minute: int | None = None
-    chars_per_hour: int | None = None
-    reads_per_minute: int | None = None
 
 
 class Rest:
@@ -88,7 +67,6 @@ class Rest:
             Route("/api/documents/{doc}.md", answered(self.export), methods=["GET"]),
             Route("/d/{doc}", answered(self.show), methods=["GET"]),
             Route("/api/status", answered(self.status), methods=["GET"]),
-            Route("/api/tokens", answered(self.create_token), methods=["POST"]),
         ]
 
     async def healthz(self, _request: Request) -> Response:
@@ -163,23 +141,6 @@ class Rest:
         await self._caller(request, "read")
         status: DirectoryStatus = await self._context.router.directory("status")
         return json_response(status)
-
-    async def create_token(self, request: Request) -> Response:
-        """A token in the name of whoever asks; its text is in this answer and nowhere else."""
-        caller = await self._caller(request, "admin")
-        order = decoded(await request.body(), TokenOrder)
-        made: NewToken = await self._context.router.directory(
-            "create_token",
-            caller.person or caller.principal,
-            order.name,
-            _SCOPES_OF[order.scope],
-            order.agent,
-            order.expires,
-            Allowance(order.writes_per_minute, order.chars_per_hour, order.reads_per_minute),
-        )
-        answer = json_response(made, 201)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
 
     async def _caller(self, request: Request, scope: Scope) -> Caller:
         caller = await self._authenticator.of_header(request.headers.get("authorization"))

@@ -54,6 +54,7 @@ MAX_RETRY_S: Final = 2.0
 # Asked twice, these do no more than once (create_document is always given a key).
 REPEATABLE: Final = frozenset(
     {
+        "audit",
         "authenticate",
         "back_up_catalog",
         "check_catalog",
@@ -64,6 +65,7 @@ REPEATABLE: Final = frozenset(
         "drain_node",
         "list_documents",
         "list_tokens",
+        "invalid_tokens",
         "locate",
         "metrics",
         "report_gateway",
@@ -197,6 +199,8 @@ class Router:
             if not isinstance(answer, WireError):
                 self._want_link(place)
                 return answer
+            if answer.code == DocumentNotFound.code:
+                raise DocumentNotFound.for_document(ref)  # named as it was asked for, not by its id
             if answer.code != Moved.code:
                 raise from_wire(answer)
             # Told so twice of one route: the Directory has to look for itself.

@@ -15,8 +15,10 @@ from weakref import WeakValueDictionary
 import anyio
 import msgspec
 
+from gateway.live_tokens import LiveTokens
 from gateway.ports import RouterPort
 from shared.cursor import FLAG_BITS, TAG_BITS
+from shared.errors import Unauthenticated
 from shared.limits import MAX_WAKES, WOKEN_READS
 from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult
 
@@ -25,6 +27,7 @@ class Held:
     """The waits a gateway holds; a stop ends them, and they answer with what they have."""
 
     def __init__(self) -> None:
+        self.live = LiveTokens()  # the gateway puts the one there that is told
         self._scopes: set[anyio.CancelScope] = set()
         self._released = False
         self._turns: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
@@ -45,9 +48,20 @@ class Held:
         return turns
 
     @contextmanager
-    def hold(self) -> Iterator[anyio.CancelScope]:
-        """A scope to wait in; `cancelled_caught` says afterwards that it was released."""
+    def hold(self, caller: Caller) -> Iterator[anyio.CancelScope]:
+        """A scope to wait in; `cancelled_caught` says afterwards that it was released.
+
+        Raises Unauthenticated when the caller's token has ended meanwhile.
+        """
+        over = False
+
+        def end() -> None:
+            nonlocal over
+            over = True
+            scope.cancel()
+
         with anyio.CancelScope() as scope:
+            leave = self.live.add(caller, end)
             if self._released:
                 scope.cancel()
             self._scopes.add(scope)
@@ -55,7 +69,10 @@ class Held:
             try:
                 yield scope
             finally:
+                leave()
                 self._scopes.discard(scope)
+        if over:
+            raise Unauthenticated("Authorization: the token ended while this call waited.")
 
     def release(self) -> None:
         """End every wait, and those to come."""
@@ -137,7 +154,7 @@ class ChangesWait:
         """Whether a change beyond `seq` came within `seconds`; False too when a stop ends it."""
         if seconds <= 0:
             return False
-        with self._held.hold():
+        with self._held.hold(self._caller):
             link = await self._router.link(self._ref)
             if await link.wait_beyond(seq, seconds, self._ignored):
                 return True
@@ -145,7 +162,7 @@ class ChangesWait:
 
     async def _settle(self, seq: int, settle_s: float, deadline: float) -> None:
         """Wait for `settle_s` seconds of quiet, counted from the last change beyond `seq`."""
-        with self._held.hold():
+        with self._held.hold(self._caller):
             link = await self._router.link(self._ref)
             head = max(seq, link.change_seq)
             while (left := min(settle_s, deadline - self._now())) > 0:

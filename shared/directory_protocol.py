@@ -27,6 +27,8 @@ DirectoryMethod = Literal[
     "create_token",
     "list_tokens",
     "revoke_token",
+    "invalid_tokens",
+    "audit",
     "authenticate",
     "wait_for_notice",
     "status",
@@ -86,6 +88,16 @@ class TokenRow(msgspec.Struct, frozen=True):
     last_used: int | None
     revoked: int | None
     allowance: Allowance = Allowance()
+    documents: frozenset[str] | None = None  # ids of those it is limited to
+
+
+class AuditRow(msgspec.Struct, frozen=True):
+    """A line of the audit log: when (milliseconds since 1970), who, what, to which id."""
+
+    at: int
+    who: str
+    what: str
+    about: str
 
 
 class NewToken(msgspec.Struct, frozen=True):

@@ -30,6 +30,9 @@ class Caller(msgspec.Struct, frozen=True):
         person: The person behind an agent's token; the principal itself for a person.
         scopes: What the token allows.
         allowance: How much of it: budgets the document keeps.
+        documents: Ids of the only documents it allows; None: no such limit.
+        token: The token's id, by which its end is told; empty: there is none.
+        expires: When the token ends, in milliseconds since 1970.
     """
 
     principal: str
@@ -38,6 +41,9 @@ class Caller(msgspec.Struct, frozen=True):
     agent: bool = False
     scopes: frozenset[Scope] = frozenset()
     allowance: Allowance = Allowance()
+    documents: frozenset[str] | None = None
+    token: str = ""
+    expires: int | None = None
 
 
 class RouteKey(msgspec.Struct, frozen=True):

@@ -193,7 +193,7 @@ def test_any_value_for_any_key_of_a_body(caller: Caller, doc: str, verb: str) ->
 
 ADMIN: Final[dict[str, dict[str, Any]]] = {
     "/api/documents": {"markdown": "x", "title": "t", "slug": "no slug", "expires": "never"},
-    "/api/tokens": {"name": "", "scope": "read", "agent": True, "expires": None},
+    "/api/tokens": {"name": "", "scope": "read", "agent": True, "expires": None, "documents": None},
     "/api/backup": {"folder": "relative"},
 }
 
@@ -218,6 +218,8 @@ def test_any_value_in_the_address_of_what_administrators_do(caller: Caller, doc:
         caller.request("POST", f"/api/nodes/{part}-/drain")
         caller.request("POST", f"/api/nodes/{part}-/undrain")
         caller.request("PUT", f"/api/documents/{part}.md", content=b"x")
+        caller.request("DELETE", f"/api/tokens/{part}-")
+        caller.request("GET", f"/api/audit?limit={part}")
 
 
 def test_any_file_sent_back(caller: Caller, doc: str) -> None:

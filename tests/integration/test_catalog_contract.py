@@ -13,7 +13,7 @@ from actors.catalog import SqliteCatalog
 from actors.catalog_memory import MemoryCatalog
 from actors.ports import Assignment, Catalog, Creation, Holder
 from shared.budget import Allowance
-from shared.directory_protocol import DocumentRow, TokenRow
+from shared.directory_protocol import AuditRow, DocumentRow, TokenRow
 from shared.errors import StorageUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -143,13 +143,25 @@ async def test_tokens(catalog: Catalog) -> None:
     own = msgspec.structs.replace(made, id="t2", created=2, allowance=Allowance(7, None, 0))
     await catalog.add_token(own, b"own")
     assert await catalog.token(b"own") == own
-    assert await catalog.tokens() == (made, own)
+    only = msgspec.structs.replace(made, id="t3", created=3, documents=frozenset({"a", "b"}))
+    await catalog.add_token(only, b"only")
+    assert await catalog.token(b"only") == only
+    assert await catalog.tokens() == (made, own, only)
     assert await catalog.token(b"other") is None
     await catalog.token_used("t1", 5)
     assert await catalog.revoke_token("t1", 6)
     assert not await catalog.revoke_token("t1", 7)
-    kept, _ = await catalog.tokens()
+    kept, *_ = await catalog.tokens()
     assert (kept.last_used, kept.revoked) == (5, 6)
+
+
+async def test_the_audit_log_has_the_newest_first(catalog: Catalog) -> None:
+    for number in range(3):
+        await catalog.note(AuditRow(5, "person:ann", "token.create", f"t{number}"))
+    assert [row.about for row in await catalog.notes(2)] == ["t2", "t1"]
+    assert await catalog.notes(9) == tuple(
+        AuditRow(5, "person:ann", "token.create", f"t{number}") for number in (2, 1, 0)
+    )
 
 
 async def test_numbers(catalog: Catalog) -> None:
@@ -398,6 +410,8 @@ async def test_a_catalog_that_fails_says_so_whatever_it_is_asked(
         catalog.tokens,
         lambda: catalog.revoke_token("t1", 1),
         lambda: catalog.token_used("t1", 1),
+        lambda: catalog.note(AuditRow(1, "server", "token.create", "t1")),
+        lambda: catalog.notes(1),
         lambda: catalog.number("x"),
         lambda: catalog.set_number("x", 1),
         catalog.states,

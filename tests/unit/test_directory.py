@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import anyio
+import msgspec
 import pytest
 
 from actors.directory import Directory
 from shared.directory_protocol import Created, DocumentRow
 from shared.errors import (
+    CapabilityDenied,
     DocumentNotFound,
     IdempotencyMismatch,
     InvalidArgument,
@@ -466,3 +468,29 @@ async def test_processes_of_documents_put_away_are_ended_but_for_those_kept_warm
 
 def living(world: World) -> list[str]:
     return [name for name, slot in world.slots.slots.items() if slot.alive]
+
+
+async def test_a_token_for_certain_documents_lists_these_and_makes_none() -> None:
+    world = World()
+    async with world.directory() as directory:
+        made = []
+        for name in ("One", "Two", "Three"):
+            world.now += 1
+            made.append(await directory.create_document(ANN, name))
+        ids = frozenset({made[0].doc_id, made[1].doc_id, "zzzzzzzzzzzz"})
+        bound = msgspec.structs.replace(ANN, documents=ids)
+        first = await directory.list_documents(bound, "", 1)
+        assert [row.slug for row in first.rows] == ["two"]
+        rest = await directory.list_documents(bound, "", 9, first.next)
+        assert [row.slug for row in rest.rows] == ["one"]
+        assert rest.next is None
+        assert [row.slug for row in (await directory.list_documents(bound, "ONE")).rows] == ["one"]
+        with pytest.raises(CapabilityDenied, match=r"^token: "):
+            await directory.create_document(bound, "Four")
+
+
+@pytest.mark.parametrize("before", ["", "x", "-", "\u00b2-x", "9" * 400 + "-x", "-5-x", "1.5-x"])
+async def test_a_page_that_begins_nowhere_is_refused(before: str) -> None:
+    async with World().directory() as directory:
+        with pytest.raises(InvalidArgument, match=r"^before: "):
+            await directory.list_documents(ANN, before=before)

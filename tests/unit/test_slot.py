@@ -28,7 +28,7 @@ from tests.unit.cluster_double import until
 
 pytestmark = pytest.mark.anyio
 
-ANN = Caller("person:ann", "Ann")
+ANN = Caller("person:ann", "Ann", scopes=frozenset({"read", "write"}))
 KEY = RouteKey("a" * 12, 3, "secret")
 ORDER = Activation(KEY, "/data/x.sqlite3")
 READ = ReadDocumentRequest()

@@ -8,6 +8,7 @@ import pytest
 from actors.catalog_memory import MemoryCatalog
 from actors.token_register import TokenRegister
 from shared.budget import Allowance
+from shared.directory_protocol import AuditRow
 from shared.errors import InvalidArgument
 from shared.protocol import Caller, Scope
 from shared.tokens import hash_token
@@ -29,8 +30,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def register(clock: Clock) -> TokenRegister:
-    return TokenRegister(MemoryCatalog(), now_ms=clock)
+def catalog() -> MemoryCatalog:
+    return MemoryCatalog()
+
+
+@pytest.fixture
+def register(catalog: MemoryCatalog, clock: Clock) -> TokenRegister:
+    return TokenRegister(catalog, now_ms=clock)
 
 
 async def test_agent_is_a_principal_of_its_own_and_belongs_to_a_person(
@@ -39,7 +45,9 @@ async def test_agent_is_a_principal_of_its_own_and_belongs_to_a_person(
     made = await register.create("ann", "bot", WRITE, agent=True)
     other = await register.create("ann", "bot 2", WRITE, agent=True)
     caller = await register.authenticate(hash_token(made.token))
-    assert caller == Caller("agent:ann:bot", "bot", "person:ann", agent=True, scopes=WRITE)
+    assert caller == Caller(
+        "agent:ann:bot", "bot", "person:ann", agent=True, scopes=WRITE, token=made.row.id
+    )
     assert other.row.principal != made.row.principal
 
 
@@ -110,3 +118,49 @@ async def test_token_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(InvalidArgument):
         await register.create("ann", name, frozenset(scopes), agent=True)  # type: ignore[arg-type]
+
+
+async def test_a_token_is_for_certain_documents_and_for_a_while(
+    register: TokenRegister, clock: Clock
+) -> None:
+    only = frozenset({"abcdefghijkl"})
+    made = await register.create("ann", "bot", WRITE, agent=True, expires="1h", documents=only)
+    caller = await register.authenticate(hash_token(made.token))
+    assert caller is not None
+    assert (caller.documents, caller.expires) == (only, clock.now + 3_600_000)
+    refused: list[tuple[frozenset[Scope], frozenset[str]]] = [
+        (WRITE, frozenset()),
+        (frozenset({"admin"}), only),
+    ]
+    for scopes, documents in refused:
+        with pytest.raises(InvalidArgument, match=r"^documents: "):
+            await register.create("ann", "bot", scopes, agent=True, documents=documents)
+    with pytest.raises(InvalidArgument, match=r"^expires: "):
+        await register.create("ann", "bot", WRITE, agent=True, expires="soon")
+
+
+async def test_tokens_that_no_longer_count_are_told_apart(
+    register: TokenRegister, clock: Clock
+) -> None:
+    made = [
+        await register.create("ann", f"bot {n}", WRITE, agent=True, expires=expires)
+        for n, expires in enumerate((None, None, clock.now + 5))
+    ]
+    ids = [each.row.id for each in made]
+    assert await register.invalid(frozenset(ids)) == frozenset()
+    await register.revoke(ids[1])
+    clock.now += 5
+    assert await register.invalid(frozenset({*ids, "unknown"})) == {ids[1], ids[2], "unknown"}
+
+
+async def test_who_made_and_revoked_a_token_is_kept(
+    register: TokenRegister, catalog: MemoryCatalog, clock: Clock
+) -> None:
+    made = await register.create("ann", "bot", WRITE, agent=True, by="person:ann")
+    clock.now += 1
+    await register.revoke(made.row.id, "person:ben")
+    assert await catalog.notes(9) == (
+        AuditRow(clock.now, "person:ben", "token.revoke", made.row.id),
+        AuditRow(clock.now - 1, "person:ann", "token.create", made.row.id),
+    )
+    assert made.token not in repr(await catalog.notes(9))

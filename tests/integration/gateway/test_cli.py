@@ -16,6 +16,7 @@ from gateway.cli import NO_SERVER, REFUSED, USAGE, main
 from gateway.owner_token import write_owner_token
 from shared.budget import Allowance
 from shared.errors import StorageUnavailable
+from shared.tokens import hash_token
 from tests.in_process import served
 from tests.unit.gateway.fakes import READER, FakeRouter
 
@@ -223,3 +224,32 @@ def test_every_command_explains_itself(capsys: Captured, command: list[str]) -> 
         main([*command, "--help"])
     assert caught.value.code == 0
     assert "usage: docactor" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("server")
+def test_a_token_is_listed_and_revoked(capsys: Captured, router: FakeRouter, data: Path) -> None:
+    (data / "a.md").write_text("# Plan")
+    assert main(["create", str(data / "a.md")]) == 0
+    doc_id, slug, _ = capsys.readouterr().out.split()
+    flags = ["--scope", "comment,suggest", "--document", slug, "--expires", "30d"]
+    assert main(["token", "create", "--agent", "Bob", *flags]) == 0
+    token = capsys.readouterr().out.strip()
+    caller = router.tokens[hash_token(token)]
+    assert caller.scopes == {"read", "comment", "suggest"}
+    assert caller.documents == frozenset({doc_id})
+    assert main(["token", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert listed.startswith(
+        f"{caller.token}  until 2025-12-30T10:53:20.000+00:00  comment read suggest  Bob, agent of"
+    )
+    assert f"(never used; only {doc_id})" in listed
+    assert token not in listed
+    assert main(["token", "revoke", caller.token]) == 0
+    assert hash_token(token) not in router.tokens
+    assert main(["token", "revoke", caller.token]) == REFUSED
+    assert "id: no valid token" in capsys.readouterr().err
+    assert main(["token", "list"]) == 0
+    assert "  revoked 2025-11-30" in capsys.readouterr().out
+    assert main(["token", "create", "--agent", "Bob", "--scope", "fly"]) == REFUSED
+    assert "scope: one or more of" in capsys.readouterr().err
+    assert [row.what for row in router.audit] == ["token.create", "token.revoke"]

@@ -34,7 +34,7 @@ class Actor:
 
     def __init__(self, document: FakeDocument, folder: Path, epoch: int) -> None:
         self.document = document
-        self.hub = EditorHub(document)
+        self.hub = EditorHub(document, "abcdefghijkl")
         self.key = RouteKey("abcdefghijkl", epoch, f"secret-{epoch}")
         self.server = LinkServer(self.hub, self.key, folder)
         self.route = Route(self.key, "doc-slot-1", NODE, "", "")

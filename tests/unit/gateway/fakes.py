@@ -12,6 +12,7 @@ from msgspec import UNSET
 from shared.budget import Allowance
 from shared.cursor import Cursor, CursorCodec
 from shared.directory_protocol import (
+    AuditRow,
     Created,
     DirectoryStatus,
     DocumentRow,
@@ -256,6 +257,8 @@ class FakeRouter:
         self.answers: dict[str, Any] = {}
         self.requests: list[tuple[str, Caller, Any]] = []
         self.tokens = {hash_token(token): caller for token, caller in TOKENS.items()}
+        self.rows: list[TokenRow] = []
+        self.audit: list[AuditRow] = []
         self.asked_tokens = 0
         self.notice = 0
         self._risen = anyio.Event()
@@ -295,6 +298,9 @@ class FakeRouter:
     def revoke(self, token: str) -> None:
         """Take a token away and tell every gateway."""
         del self.tokens[hash_token(token)]
+        self._notify()
+
+    def _notify(self) -> None:
         self.notice += 1
         self._risen.set()
         self._risen = anyio.Event()
@@ -391,11 +397,46 @@ class FakeRouter:
         name: str,
         scopes: frozenset[Any],
         agent: bool,
-        expires: int | None,
+        expires: int | str | None,
         allowance: Allowance,
+        documents: frozenset[str] | None,
+        by: str,
     ) -> NewToken:
         token = "".join(self.choose(ALPHABET) for _ in range(20))
-        caller = Caller(f"agent:{name}", name, owner, agent, scopes, allowance)
+        token_id = f"t{len(self.rows) + 1}"
+        at = expiry(expires, NOW) if isinstance(expires, str) else expires
+        caller = Caller(
+            *(f"agent:{name}", name, owner, agent, scopes, allowance, documents, token_id, at)
+        )
         self.tokens[hash_token(token)] = caller
-        row = TokenRow("t1", name, owner, caller.principal, agent, scopes, 0, expires, None, None)
-        return NewToken(token, msgspec.structs.replace(row))
+        row = TokenRow(
+            *(token_id, name, owner, caller.principal, agent, scopes, 0, at, None, None),
+            allowance,
+            documents,
+        )
+        self.rows.append(row)
+        self.audit.append(AuditRow(NOW, by, "token.create", token_id))
+        return NewToken(token, row)
+
+    def _list_tokens(self) -> tuple[TokenRow, ...]:
+        return tuple(self.rows)
+
+    def _revoke_token(self, token_id: str, by: str) -> None:
+        for at, row in enumerate(self.rows):
+            if row.id == token_id and row.revoked is None:
+                self.rows[at] = msgspec.structs.replace(row, revoked=NOW)
+                self.audit.append(AuditRow(NOW, by, "token.revoke", token_id))
+                gone = {key for key, caller in self.tokens.items() if caller.token == token_id}
+                self.tokens = {k: caller for k, caller in self.tokens.items() if k not in gone}
+                self._notify()
+                return
+        raise InvalidArgument(f"id: no valid token {token_id!r}.")
+
+    def _invalid_tokens(self, ids: frozenset[str]) -> frozenset[str]:
+        return ids - {caller.token for caller in self.tokens.values()}
+
+    def _audit(self, limit: int) -> tuple[AuditRow, ...]:
+        return tuple(self.audit[::-1][:limit])
+
+    def _resolve(self, ref: str) -> str:
+        return self.document(ref).row.doc_id

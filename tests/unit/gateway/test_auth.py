@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from functools import partial
+from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from gateway.auth import LOCAL_AGENT, LOCAL_PERSON, Authenticator, DocactorTokens, mcp_caller
 from gateway.profiles import AUTHOR, READER, profile
+from gateway.waiting import Held
 from shared.errors import Overloaded, Unauthenticated
 from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S, TOKEN_UNSURE_S
 from shared.protocol import Caller
+from shared.tokens import hash_token
 from tests.unit.gateway import fakes
 from tests.unit.gateway.fakes import FakeRouter
 
@@ -144,3 +149,100 @@ async def test_tools_are_shown_by_what_the_token_allows() -> None:
     assert profile(fakes.READER) == READER
     assert profile(fakes.WRITER) == AUTHOR
     assert profile(Caller("p", "P", scopes=frozenset({"admin"}))) == AUTHOR
+
+
+def bound(router: FakeRouter, token: str, **more: Any) -> Caller:
+    caller = msgspec.structs.replace(fakes.WRITER, token=f"id of {token}", **more)
+    router.tokens[hash_token(token)] = caller
+    return caller
+
+
+async def test_what_goes_on_under_a_revoked_token_ends_and_nothing_else(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    ended: list[str] = []
+    for token in ("one", "two"):
+        tokens.live.add(bound(router, token), partial(ended.append, token))
+    tokens.live.add(LOCAL_PERSON, partial(ended.append, "local"))
+    left = tokens.live.add(bound(router, "one"), partial(ended.append, "left before"))
+    left()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        await anyio.wait_all_tasks_blocked()
+        assert ended == []
+        router.revoke("one")
+        await anyio.wait_all_tasks_blocked()
+        assert ended == ["one"]
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_directory_that_fails_just_then_is_asked_again(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    ended: list[str] = []
+    tokens.live.add(bound(router, "one"), partial(ended.append, "one"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        await anyio.wait_all_tasks_blocked()
+        router.failure = Overloaded("The Directory does not answer.")
+        router.revoke("one")
+        await anyio.wait_all_tasks_blocked()
+        assert ended == []
+        router.failure = None
+        with anyio.fail_after(10):
+            while not ended:  # noqa: ASYNC110  what is waited for sets no event
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+
+
+def test_what_goes_on_under_an_expired_token_ends_when_its_time_has_come(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    ended: list[str] = []
+    tokens.live.add(bound(router, "one", expires=5), partial(ended.append, "one"))
+    tokens.live.end_expired(4)
+    assert ended == []
+    tokens.live.end_expired(5)
+    assert ended == ["one"]
+
+
+async def test_an_expired_token_is_refused_though_it_is_remembered(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    bound(router, "late", expires=5)
+    assert await tokens.of_token("late") is None
+    assert await tokens.of_token("late") is None
+
+
+async def test_a_token_revoked_while_the_directory_answers_is_asked_for_again(
+    tokens: Authenticator, router: FakeRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = router.directory
+
+    async def slowly(method: str, *args: Any) -> Any:
+        answer = await plain(method, *args)
+        if method == "authenticate" and answer is not None:
+            router.revoke("writer-token")
+            await anyio.wait_all_tasks_blocked()
+        return answer
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        await anyio.wait_all_tasks_blocked()
+        monkeypatch.setattr(router, "directory", slowly)
+        assert await tokens.of_token("writer-token") is None
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_call_that_waits_ends_with_its_token(router: FakeRouter) -> None:
+    held, caller = Held(), bound(router, "one")
+    async with anyio.create_task_group() as tasks:
+
+        async def wait() -> None:
+            with pytest.raises(Unauthenticated), held.hold(caller):
+                await anyio.sleep_forever()
+
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        held.live.end([caller.token])
+    assert held.live.ids == frozenset()

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
 from gateway.app import create_app
-from gateway.auth import Authenticator
+from gateway.auth import LOCAL_AGENT, Authenticator
 from gateway.counts import GatewayCounts
 from gateway.settings import Settings
 from gateway.tool_context import ToolContext
@@ -163,7 +163,7 @@ async def test_calls_are_counted_by_tool_and_outcome(
 
 async def test_waits_are_counted_while_they_last_and_after(counts: GatewayCounts) -> None:
     held = Held()
-    with held.hold():
+    with held.hold(LOCAL_AGENT):
         report = counts.report(held)
         assert (report.waiting, report.waits) == (1, 1)
     report = counts.report(held)

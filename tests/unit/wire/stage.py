@@ -95,7 +95,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.document = FakeDocument()
-        self.hub = EditorHub(self.document)
+        self.hub = EditorHub(self.document, "abcdefghijkl")
         self.peer = FakePeer()
         self.hub.join(self.peer, None)
         self.anna = Editor(self.hub, self.peer, 1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from pycrdt import Doc, Text
 
 from actors.editor_hub import EditorHub
 from shared import close_codes
+from shared.close_codes import FORBIDDEN, NOT_FOUND
 from shared.frames import (
     Ack,
     Kick,
@@ -16,11 +18,12 @@ from shared.frames import (
     decode_control,
 )
 from shared.limits import MAX_SESSIONS_PER_DOCUMENT, MAX_STEP2_REQUESTS
+from shared.protocol import Caller
 from shared.y_protocol import (
     EMPTY_STATE_VECTOR,
     EMPTY_UPDATE,
 )
-from tests.unit.wire.fakes import FakeDocument
+from tests.unit.wire.fakes import ANNA, FakeDocument
 from tests.unit.wire.stage import Editor, FakePeer, Stage
 
 
@@ -32,7 +35,7 @@ def stage() -> Stage:
 def test_a_session_is_asked_at_once_for_what_it_has() -> None:
     document = FakeDocument()
     document.write("not on disk")
-    hub, peer = EditorHub(document), FakePeer()
+    hub, peer = EditorHub(document, "abcdefghijkl"), FakePeer()
     hub.join(peer, None)
     Editor(hub, peer, 1).open()
     assert (Kind.STEP1, 1, document.doc.get_state()) in peer.told()
@@ -297,3 +300,33 @@ def test_who_was_refused_is_not_asked_when_the_document_was_loaded_again(stage: 
     stage.peer.told()
     stage.document.reloaded()
     assert [n for kind, n, _ in stage.peer.told() if kind is Kind.STEP1] == [2]
+
+
+@pytest.mark.parametrize(
+    "caller, code",
+    [
+        (msgspec.structs.replace(ANNA, documents=frozenset({"another one!"})), NOT_FOUND),
+        (msgspec.structs.replace(ANNA, scopes=frozenset()), FORBIDDEN),
+        (msgspec.structs.replace(ANNA, scopes=frozenset({"write"})), FORBIDDEN),
+    ],
+)
+def test_who_may_not_read_gets_no_session_whatever_the_gateway_says(
+    caller: Caller, code: int
+) -> None:
+    hub, peer = EditorHub(FakeDocument(), "abcdefghijkl"), FakePeer()
+    hub.join(peer, None)
+    peer.told()
+    Editor(hub, peer, 1).open(caller)
+    ((kind, number, body),) = peer.told()
+    assert (kind, number, decode_control(body, Kick).code) == (Kind.KICK, 1, code)
+    assert hub.sessions == 0
+
+
+def test_who_may_only_read_is_refused_edits_whatever_the_gateway_says() -> None:
+    document = FakeDocument()
+    hub, peer = EditorHub(document, "abcdefghijkl"), FakePeer()
+    hub.join(peer, None)
+    editor = Editor(hub, peer, 1, "words")
+    editor.open(msgspec.structs.replace(ANNA, scopes=frozenset({"read"})), read_only=False)
+    editor.frame(Kind.UPDATE, bytes([UpdateKind.UPDATE]), editor.doc.get_update())
+    assert document.applied == []

@@ -31,7 +31,7 @@ def test_a_link_is_welcomed_with_where_the_document_is() -> None:
     document = FakeDocument()
     document.write("x")
     document.commit()
-    hub, peer = EditorHub(document), FakePeer()
+    hub, peer = EditorHub(document, "abcdefghijkl"), FakePeer()
     assert not hub.join(peer, None)
     ((kind, payload),) = peer.frames()
     assert (kind, decode_control(payload, Welcome)) == (Kind.WELCOME, Welcome(1, 1))
