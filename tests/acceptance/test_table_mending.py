@@ -115,7 +115,7 @@ def _words(cell: Node) -> str:
     return "".join(run.text for run in paragraph.content if isinstance(run, Text))
 
 
-@settings(max_examples=1_500)
+@settings(max_examples=1_000)
 @given(table=_TABLES)
 def test_a_table_is_completed_as_prosemirror_completes_it(table: Cells, mend: Mend) -> None:
     completed = complete(_node(table), {"colspan": 1, "rowspan": 1})
@@ -168,7 +168,7 @@ def _changed(table: Cells, data: st.DataObject) -> Cells:
     return rows if any(rows) else [[new]]
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(
     table=st.one_of(_TABLES, _PLAIN),
     other=_TABLES,
