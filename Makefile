@@ -73,13 +73,15 @@ format: $(ENVIRONMENT) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(ENVIRONMENT) ## the parts of pages that are drawn from code
+docs: $(ENVIRONMENT) ## the pages that are drawn from code, or recorded
 	$(BIN)/python -m actors.life_drawing docs/reference/life-of-an-actor.md
+	$(BIN)/python -m tests.acceptance.agent_session docs/tutorial/an-agents-session.md
 	$(BIN)/python -m gateway.error_drawing docs/reference/errors.md
 	$(BIN)/python -m tests.unit.markdown.test_markdown_page
 
 bench: $(ENVIRONMENT) $(PEERS) ## docactor and its peers in the same run -> bench/results/latest.*
 	$(BIN)/python -m bench $(BENCH_ARGS)
+	$(BIN)/python -m bench.growth
 
 bench-quick: $(ENVIRONMENT) $(PEERS) ## the same in under 3 minutes -> bench/results/quick.*
 	$(BIN)/python -m bench --quick $(BENCH_ARGS)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.acceptance.agent_session import PAGE, play
 from tests.acceptance.editors import HOCUSPOCUS_CLIENTS, NPM
 from tests.acceptance.server import Server
 
@@ -98,3 +99,7 @@ def test_the_tutorial_holds(server: Server, tmp_path: Path) -> None:
     assert "replaced 1, inserted 1, deleted 0" in told
     assert '"text":"Patience.","change":"added"' in told
     assert "# Bread\n\nFlour, water and time.\n\nSalt.\n\nA hot oven.\n\nPatience.\n" in told
+
+
+def test_the_recorded_session_is_what_happens(server: Server) -> None:
+    assert play(server) == PAGE.read_text(encoding="utf-8"), "record it again: make docs"
