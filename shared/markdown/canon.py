@@ -180,10 +180,7 @@ def _pieces(item: Node | Text) -> Iterator[Node | Text]:
         return
     marks = canon_marks(item.marks) if item.marks else {}
     text = clean(item.text)
-    if "\n" not in text and "\r" not in text:
-        lines = [text]
-    else:
-        lines = _NEWLINE.split(text)
+    lines = _NEWLINE.split(text) if "\n" in text or "\r" in text else [text]
     for number, line in enumerate(lines):
         if number:
             yield HARD_BREAK

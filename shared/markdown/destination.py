@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 _ENTITY: Final = re.compile(r"&(?=#?[a-zA-Z0-9]+;)")
-_ESCAPE: Final = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
+# White space too: at an end, or as a line end, it is written as an entity.
+_ESCAPE: Final = re.compile(r"\\(?=[!-/:-@\[-`{-~ \t\n\r])")
 # Bare destinations end at white space and controls; parentheses and backslashes need care.
 _POINTED: Final = re.compile(r"[\x00-\x20\x7f()\\<>]")
 

@@ -187,6 +187,8 @@ SPELLINGS: Final[dict[str, Node]] = {
     "````\n```\n````": code("```"),
     "```\n```": code(""),
     "```a&#96;b\nx\n```": code("x", "a`b"),
+    "```a\\\\&#10;\nx\n```": code("x", "a\\\n"),
+    "```a\\\\&#32;\nx\n```": code("x", "a\\ "),
     "```\na\n\n\n```": code("a\n\n"),
     "> a\n>\n> b": Node("blockquote", {}, (paragraph("a"), paragraph("b"))),
     ">": Node("blockquote", {}, (EMPTY,)),
