@@ -30,6 +30,7 @@ from shared.hocuspocus_session import Authenticate, HocuspocusSession, Left, Rep
 from shared.limits import (
     AUTH_S,
     BARE_SOCKET_S,
+    MAX_REFUSALS,
     MAX_SESSIONS_PER_GATEWAY,
     REOPEN_S,
     SOCKET_OPEN_S,
@@ -88,6 +89,8 @@ class HocuspocusSocket:
         self._outbox = Outbox(websocket, KEEP_ALIVE, counts)
         self._open: dict[str, tuple[OpenDocument, HocuspocusDocument]] = {}
         self._bare = True  # no document was open for a while
+        self._asking: dict[str, anyio.CancelScope] = {}  # one question at a time per address
+        self._refusals = 0  # since a document was opened
         self._tasks: TaskGroup
 
     async def run(self) -> None:
@@ -120,6 +123,8 @@ class HocuspocusSocket:
                     await document.link.wait_writable()
                 case Authenticate():
                     news = True
+                    if (overtaken := self._asking.pop(event.address, None)) is not None:
+                        overtaken.cancel()
                     self._tasks.start_soon(self._admit, event)
                 case Left(address):
                     self._drop(address)
@@ -134,6 +139,26 @@ class HocuspocusSocket:
     async def _admit(self, asked: Authenticate) -> None:
         """Opens a document, does what waits for it, and from then on what comes in directly."""
         address, ticket = asked.address, asked.ticket
+        with anyio.CancelScope() as scope:
+            self._asking[address] = scope
+            found = await self._ask(asked)
+        if self._asking.get(address) is scope:
+            del self._asking[address]
+        if scope.cancelled_caught or found is None:
+            return
+        if not self._session.current(address, ticket):
+            return
+        document = self._begin(address, *found)
+        # None of them is large enough to wait for its turn, so none is overtaken.
+        while (value := self._session.next_waiting(address)) is not None:
+            await document.do(value)
+            await document.link.wait_writable()
+            if not self._session.current(address, ticket):
+                return
+        self._session.admitted(address, ticket)
+
+    async def _ask(self, asked: Authenticate) -> tuple[Caller, DocumentLink] | None:
+        """Who asks, and the document's link; None after the client was told that it may not."""
         try:
             with anyio.fail_after(AUTH_S):
                 caller = await self._patiently(partial(self._caller, asked.token))
@@ -145,21 +170,16 @@ class HocuspocusSocket:
             check_may_open(caller, link, asked.ref)
         except TimeoutError:
             self._outbox.close(close_codes.TRY_AGAIN, "the document takes too long to open")
-            return
         except DocactorError as error:
-            if self._session.refused(address, ticket):
-                self._drop(address)
-                self._deny(address, error.code)
-            return
-        if not self._session.current(address, ticket):
-            return
-        document = self._begin(address, caller, link)
-        while (value := self._session.next_waiting(address)) is not None:
-            await document.do(value)
-            await link.wait_writable()
-            if not self._session.current(address, ticket):
-                return
-        self._session.admitted(address, ticket)
+            if self._session.refused(asked.address, asked.ticket):
+                self._drop(asked.address)
+                self._deny(asked.address, error.code)
+            self._refusals += 1
+            if self._refusals > MAX_REFUSALS:
+                self._outbox.close(close_codes.UNAUTHENTICATED, "too many refusals")
+        else:
+            return caller, link
+        return None
 
     async def _caller(self, token: str) -> Caller:
         caller = await self._authenticate(token or self._token)
@@ -202,6 +222,7 @@ class HocuspocusSocket:
         document = OpenDocument(link, caller, wire, self._outbox, kicked, self._live)
         self._open[address] = (document, wire)
         self._bare = False
+        self._refusals = 0
         return document
 
     # --- ending one ------------------------------------------------------------------------------

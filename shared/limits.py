@@ -117,6 +117,7 @@ SOCKET_BYTES_PER_S: Final = 8 * 2**20
 BURST_BYTES: Final = 2 * MAX_STEP2_BYTES  # a step 2 of the largest size never waits
 ECHO_SHARE: Final = 8  # echoes of others' presence that count as one frame: they go no further
 MAX_SOCKET_DOCUMENTS: Final = 100  # documents on one Hocuspocus socket
+MAX_REFUSALS: Final = 2 * MAX_SOCKET_DOCUMENTS  # in a row on one socket: no place to guess tokens
 MAX_ADDRESS_BYTES: Final = 1_024  # of a document's name there, with what a provider adds to it
 MAX_WAITING_BYTES: Final = 5 * 2**20  # frames of one socket that wait until documents are open
 MAX_WAITING_FRAMES: Final = 1_000

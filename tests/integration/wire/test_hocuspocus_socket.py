@@ -379,3 +379,26 @@ async def test_frames_wait_for_their_document_in_order(gateway: Gateway, client:
     gateway.full.clear()
     await until(lambda: len(gateway.document.applied) == 20)
     assert gateway.document.applied == updates
+
+
+async def test_whoever_asks_again_is_answered_once_and_for_the_last_time_asked(
+    gateway: Gateway, client: Client
+) -> None:
+    gateway.full.add("doc")
+    for _ in range(50):
+        await client.say(b"\x02\x00" + var_string("reader"))
+    await client.ask()
+    await client.nothing_more()
+    gateway.full.clear()
+    assert (await client.frames(3))[0] == LET_IN
+    await client.nothing_more()
+    assert gateway.stage.actor.hub.sessions == 1
+
+
+async def test_a_socket_is_no_place_to_guess_tokens(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.hocuspocus_socket.MAX_REFUSALS", 10)
+    for number in range(12):
+        await client.say(b"\x02\x00" + var_string(f"guess {number}"), at=f"doc\x00{number}")
+    assert (await closed(client.connection))[0] == close_codes.UNAUTHENTICATED
