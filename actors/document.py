@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -229,6 +229,10 @@ class Document(Upkeep):
     def on_reload(self, listener: Callable[[], None]) -> None:
         """`listener` is called when the document was loaded again: sessions sync afresh."""
         self._keeper.on_reload(listener)
+
+    def on_presence(self, presence: Callable[[], Iterable[tuple[str, bytes]]]) -> None:
+        """`presence` says who is there: principals and their awareness states, carets in them."""
+        self._planner.presence = presence
 
     async def updates_since(self, seq: int) -> bytes | None:
         """The stored updates after `seq` as one; None when part of them is no longer kept."""

@@ -46,6 +46,7 @@ from shared.limits import (
     MAX_AWARENESS_ENTRIES,
     MAX_SESSIONS_PER_DOCUMENT,
     MAX_STEP2_REQUESTS,
+    RENEWAL_S,
 )
 from shared.protocol import Caller
 from shared.read_only import adds_nothing
@@ -87,15 +88,29 @@ class _Link:
             self.held.append(frame)
 
 
-class EditorHub:
-    """All sessions of one document, over all links. Everything runs on the document's loop."""
+Later = Callable[[float, Callable[[], None]], object]
 
-    def __init__(self, document: DocumentPort, doc_id: str) -> None:
+
+def call_later(seconds: float, callback: Callable[[], None]) -> None:
+    """On the loop that runs now."""
+    asyncio.get_running_loop().call_later(seconds, callback)
+
+
+class EditorHub:
+    """All sessions of one document, over all links. Everything runs on the document's loop.
+
+    Args:
+        later: Calls back after so many seconds.
+    """
+
+    def __init__(self, document: DocumentPort, doc_id: str, later: Later = call_later) -> None:
         self._document = document
         self._doc_id = doc_id
+        self._later = later
         self._links: dict[Peer, _Link] = {}
         self._room: AwarenessRoom[_Session] = AwarenessRoom()
         self._presence: dict[int, AwarenessEntry] | None = None  # changes waiting for a commit
+        self._renewed: dict[int, AwarenessEntry] = {}  # still present, and nothing else is new
         self._change_seq = document.change_seq
         self._sessions = 0
         self._handlers: dict[int, Callable[[_Link, bytes], None]] = {
@@ -391,6 +406,10 @@ class EditorHub:
 
     # --- presence --------------------------------------------------------------------------
 
+    def presence(self) -> list[tuple[str, bytes]]:
+        """Principals who are present, and their awareness states."""
+        return [(session.caller.principal, state) for session, state in self._room.states()]
+
     def _awareness(self, link: _Link, payload: bytes) -> None:
         number, update = split_session(payload)
         session = link.sessions.get(number)
@@ -404,6 +423,7 @@ class EditorHub:
             return
         change = self._room.apply(session, entries)
         self._announce(change.accepted)
+        self._renew(change.renewed)
         if change.corrections:
             corrected = encode_awareness(change.corrections)
             link.send(encode_session(Kind.AWARENESS, number, corrected))
@@ -416,11 +436,27 @@ class EditorHub:
         changed = {entry.client: entry for entry in entries}
         if not changed:
             return
+        for client in changed:
+            self._renewed.pop(client, None)
         if self._presence is not None:
             self._presence |= changed
             return
         self._presence = changed
         self._document.after_commit(partial(self._send_presence, changed))
+
+    def _renew(self, entries: Iterable[AwarenessEntry]) -> None:
+        """Tells everybody, a little later and together, who is still there.
+
+        Every client says so each 15 s, and each of them would be told so of each at a time of its
+        own: of 300 idle ones that is 6,000 frames a second.
+        """
+        if entries and not self._renewed:
+            self._later(RENEWAL_S, self._send_renewed)
+        self._renewed |= {entry.client: entry for entry in entries}
+
+    def _send_renewed(self) -> None:
+        renewed, self._renewed = self._renewed, {}
+        self._announce(renewed.values())
 
     def _send_presence(
         self, changed: dict[int, AwarenessEntry], _error: DocactorError | None

@@ -9,18 +9,21 @@ loop all the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from actors.keeper import Clock, Keeper
 from shared import writing
+from shared.carets import Caret, carets_in, positions
 from shared.limits import MAX_PLANS, RENDER_INLINE_CHARS
-from shared.live_document import LiveDocument
+from shared.live_document import ROOT, LiveDocument
 from shared.past import blocks_at
-from shared.patch_types import NewBlock, Plan
+from shared.patch_types import Move, NewBlock, Plan
 from shared.protocol import Caller, WriteRequest
+from shared.y_protocol import EMPTY_STATE_VECTOR
 
 T = TypeVar("T")
 
@@ -37,11 +40,16 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 class Planner:
-    """Prepares the writes of one document."""
+    """Prepares the writes of one document.
+
+    Attributes:
+        presence: Who is present now: principals and their awareness states.
+    """
 
     def __init__(self, keeper: Keeper, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
+        self.presence: Callable[[], Iterable[tuple[str, bytes]]] = tuple
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Runs `work` beside the loop."""
@@ -54,22 +62,42 @@ class Planner:
         """
         new = await self._rendered(caller, request)
         past: writing.Past = None
+        held: frozenset[str] | None = None  # not known: it matters to moves alone
         ahead: Prepared | None = None
         tries = 0
         while True:
             await self._keeper.when_ready()
             live = self._keeper.writable
             try:
-                draft = writing.draft(live, caller, request, new, self._clock(), past)
+                draft = writing.draft(
+                    live, caller, request, new, self._clock(), past, held or frozenset()
+                )
             except writing.NeedsPastError as needs:
                 past = await self._past(needs.args[0])
                 continue
-            if ahead is not None and ahead.live is live and ahead.draft.moment == draft.moment:
+            fits = ahead is not None and ahead.live is live and ahead.draft.moment == draft.moment
+            if ahead is None or not fits:
+                if draft.large and tries < MAX_PLANS:
+                    tries += 1
+                    ahead = Prepared(live, draft, await self._planned(draft))
+                    continue
+                ahead = Prepared(live, draft, draft.plan)
+            if held is not None or not (carets := self._carets(caller)):
                 return ahead
-            if not draft.large or tries == MAX_PLANS:
-                return Prepared(live, draft, draft.plan)
-            tries += 1
-            ahead = Prepared(live, draft, await self._planned(draft))
+            plan = ahead.plan()
+            if not any(isinstance(op, Move) for op in plan.ops):
+                return Prepared(live, draft, partial(_made, plan))
+            held, ahead = await self._held(live, carets), None
+
+    def _carets(self, caller: Caller) -> frozenset[Caret]:
+        """Those of others."""
+        return carets_in(state for who, state in self.presence() if who != caller.principal)
+
+    async def _held(self, live: LiveDocument, carets: frozenset[Caret]) -> frozenset[str]:
+        """The blocks in which these carets stand."""
+        ids, state = live.index.ids, live.diff(EMPTY_STATE_VECTOR)
+        places = await asyncio.to_thread(positions, state, ROOT, carets)
+        return frozenset(ids[place] for place in places if place < len(ids))
 
     async def _rendered(self, caller: Caller, request: WriteRequest) -> Sequence[NewBlock]:
         live = await self._keeper.when_ready()
@@ -92,3 +120,7 @@ class Planner:
         if state is None:
             return ()
         return await asyncio.to_thread(blocks_at, state.checkpoint, state.updates) or ()
+
+
+def _made(plan: Plan) -> Plan:
+    return plan

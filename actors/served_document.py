@@ -27,6 +27,7 @@ class DocumentLinks:
 
     def __init__(self, document: Document, key: RouteKey, host: str) -> None:
         self._hub = EditorHub(document, key.doc_id)
+        document.on_presence(self._hub.presence)
         self._server = LinkServer(self._hub, key, socket_folder(), host)
 
     @property

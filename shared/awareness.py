@@ -12,7 +12,7 @@ actor, whose room starts empty.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from shared.frames import EVERYBODY
@@ -39,10 +39,14 @@ class AwarenessChange(NamedTuple):
             A clock not above the one the client left with: that it is gone. Peers ignore such a
             clock until the next renewal; told that it is gone, a client raises its clock and
             announces itself again at once (y-protocols `applyAwarenessUpdate`).
+        renewed: The same state at a higher clock: it is still there. To be sent to everybody, but
+            there is time: clients give a state up when it was not renewed for 30 s, and renew their
+            own each 15 s.
     """
 
     accepted: tuple[AwarenessEntry, ...] = ()
     corrections: tuple[AwarenessEntry, ...] = ()
+    renewed: tuple[AwarenessEntry, ...] = ()
 
 
 NO_CHANGE = AwarenessChange()
@@ -65,22 +69,30 @@ class AwarenessRoom(Generic[S]):
         """
         accepted: list[AwarenessEntry] = []
         corrections: list[AwarenessEntry] = []
+        renewed: list[AwarenessEntry] = []
         for entry in entries:
             if entry.clock > MAX_AWARENESS_CLOCK or entry.client > MAX_CLIENT_ID:
                 continue
             known = self._states.get(entry.client)
             if known is not None:
-                self._renew(session, known, entry, accepted, corrections)
+                same = entry.state == known.state
+                self._renew(session, known, entry, renewed if same else accepted, corrections)
             elif entry.state is not None:
                 self._claim(session, entry, accepted, corrections)
-        if not accepted and not corrections:
+        if not accepted and not corrections and not renewed:
             return NO_CHANGE
-        return AwarenessChange(tuple(accepted), tuple(corrections))
+        return AwarenessChange(tuple(accepted), tuple(corrections), tuple(renewed))
 
     def leave(self, session: S) -> tuple[AwarenessEntry, ...]:
         """Ends a session: everything it announced is gone, at the clock it had."""
         ids = self._owned.get(session, ())
         return tuple(self._drop(client, self._states[client].clock) for client in tuple(ids))
+
+    def states(self) -> Iterator[tuple[S, bytes]]:
+        """Every state, with the session that owns it."""
+        for client, entry in self._states.items():
+            if entry.state is not None:
+                yield self._owners[client], entry.state
 
     def others(self, session: S) -> tuple[AwarenessEntry, ...]:
         """All states but the session's own: what a newcomer is sent."""

@@ -55,6 +55,7 @@ MAX_TEXT_EDITS: Final = 100  # edits of one replace_text: each looks through the
 MAX_MATCHES_TOLD: Final = 20  # places named of a text that is not unique
 MAX_NEAREST_TOLD: Final = 3  # blocks named that are like a text that was not found
 MIN_LIKENESS: Final = 60  # percent of likeness below which a block is not named as such
+MAX_CARETS: Final = 1_000  # of one document looked at before blocks are moved
 PIN_MS: Final = 10_000  # a block touched by others so lately is not moved: keystrokes are under way
 VIEWS_STORE_MS: Final = 5_000  # views go to disk with a batch at most this often; they may be large
 IDEMPOTENCY_TTL_MS: Final = 24 * 3600 * 1000

@@ -76,8 +76,10 @@ def draft(
     new: Sequence[NewBlock],
     now: int,
     past: Past = None,
+    held: frozenset[str] = frozenset(),
 ) -> Draft:
-    """What a write is planned from, as of now. `new` is what `rendering` made of the request.
+    """What a write is planned from, as of now. `new` is what `rendering` made of the request, and
+    `held` are blocks in which others' carets stand.
 
     Raises InvalidCursor, BaseExpired, NeedsPastError.
     """
@@ -95,7 +97,8 @@ def draft(
         case _:
             seen = _seen(live, caller, base, now, past)
             present = live.present()
-            plan = _of_seen(live, caller, request, present, new, seen, base, now)
+            pinned = held | _pinned(live, caller, now)
+            plan = _of_seen(live, request, present, new, seen, base, pinned)
             large = max(len(present), len(new)) > MAX_DIFF_INLINE and is_large(present, new)
     return Draft(caller, options, base, moment(live, caller), plan, large)
 
@@ -107,16 +110,15 @@ def moment(live: LiveDocument, caller: Caller) -> tuple[int, int]:
 
 def _of_seen(
     live: LiveDocument,
-    caller: Caller,
     request: PatchRequest | ReplaceRequest | DeleteRequest | MoveRequest,
     present: Sequence[Present],
     new: Sequence[NewBlock],
     seen: Seen,
     base: Cursor | None,
-    now: int,
+    pinned: frozenset[str],
 ) -> Callable[[], Plan]:
     """The verbs that touch only what their author has seen."""
-    options, pinned = request.options, _pinned(live, caller, now)
+    options = request.options
     match request:
         case PatchRequest():
             return partial(

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from tests.acceptance.conftest import OpenEditor
+from tests.acceptance.editors import until
 from tests.acceptance.server import Server
 
 TEXT = "# Plan\n\nWe will recieve it.\n\n## One\n\nFirst.\n\n## Two\n\nSecond.\n"
@@ -39,6 +40,26 @@ def test_a_word_is_fixed_and_a_section_moved_before_an_editors_eyes(
     assert server.read(doc) == (
         "# Plan\n\nWe will receive it.\n\n## Two\n\nSecond.\n\n## One\n\nFirst.\n"
     )
+
+
+def test_a_block_in_which_somebodys_caret_stands_stays_and_the_other_moves(
+    server: Server, editor: OpenEditor
+) -> None:
+    """Presence as y-prosemirror tells it: the caret's place relative to the text it is in."""
+    doc = server.create("One.\n\nTwo.\n\nThree.\n")
+    ann, ben = editor(doc), editor(doc)
+    ann.run(
+        "const at = Y.createRelativePositionFromTypeIndex(leaf(0), 2);"
+        "provider.awareness.setLocalState({ cursor: { anchor: at, head: at } })"
+    )
+    until("Ann's caret", lambda: any("cursor" in state for state in ben.present.values()))
+    agent = server.create_token("Mover")
+    read = server.tool("read_document", agent, doc_id=doc, format="blocks")
+    one, two, _ = (block["anchor"] for block in read["blocks"])
+    moved = server.tool("move", agent, doc_id=doc, block=one, after=two)
+    assert [block["anchor"] for block in moved["blocks"]] == [two]
+    ann.type("!", block=1, at=3)
+    ben.wait_texts(["Two.", "One!.", "Three."])
 
 
 def test_the_same_by_rest_and_the_description_is_there(server: Server) -> None:
