@@ -23,6 +23,7 @@ from gateway.hocuspocus_socket import hocuspocus_socket
 from gateway.metrics import MetricsRest
 from gateway.openapi import openapi_route
 from gateway.origins import OriginGuard
+from gateway.pages import Pages
 from gateway.ports import RouterPort
 from gateway.rest import Rest
 from gateway.rest_admin import AdminRest
@@ -77,6 +78,7 @@ def create_app(
             *VerbsRest(context, authenticator).routes(),
             *UpkeepRest(context, authenticator).routes(),
             *AdminRest(context, authenticator).routes(),
+            *Pages(context, authenticator).routes(),
             *TokensRest(context, authenticator).routes(),
             *MetricsRest(context, authenticator, counts).routes(),
             openapi_route(),

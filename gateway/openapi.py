@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.agent_pages import INDEX_PATH, SKILL_PATH
+from gateway.pages import HTML, Session
 from gateway.problems import MEDIA_TYPE, STATUS_BY_CODE
 from gateway.rest import NewDocument, json_response
 from gateway.rest_orders import BODIES, ChangesQuery, ReadQuery
@@ -140,6 +141,9 @@ OPERATIONS: Final = (
         refuses={503: Said},
     ),
     Operation("get", "/metrics", "Figures for Prometheus", TEXT),
+    Operation("get", "/", "The documents, for a browser", HTML, None),
+    Operation("post", "/api/session", "Let this browser in", Said, None, takes=(Session,)),
+    Operation("delete", "/api/session", "Let this browser out", Said, None),
     Operation("get", PATH, "This description", "application/json", None),
     Operation("get", INDEX_PATH, "Where an agent begins", TEXT, None),
     Operation("get", SKILL_PATH, "How an agent reads, follows and edits", MARKDOWN, None),
@@ -161,7 +165,7 @@ OPERATIONS: Final = (
     Operation(
         "put", f"{_ONE}.md", "Send the whole back", WriteResult, "write", PutQuery, (MARKDOWN,)
     ),
-    Operation("get", "/d/{doc}", "What is behind a document's url: its text", TEXT),
+    Operation("get", "/d/{doc}", "A document to read: a page for browsers, else its text", TEXT),
     Operation("get", f"{_ONE}/changes", "Follow a document", ReadChangesResult, query=ChangesQuery),
     *(
         Operation("post", f"{_ONE}/{verb}", _SUMMARIES[verb], WriteResult, "write", takes=(body,))

@@ -65,7 +65,6 @@ class Rest:
             Route("/api/documents", answered(self.create), methods=["POST"]),
             Route("/api/documents", answered(self.documents), methods=["GET"]),
             Route("/api/documents/{doc}.md", answered(self.export), methods=["GET"]),
-            Route("/d/{doc}", answered(self.show), methods=["GET"]),
             Route("/api/status", answered(self.status), methods=["GET"]),
         ]
 
@@ -118,15 +117,6 @@ class Rest:
 
     async def export(self, request: Request) -> Response:
         """The whole document as Markdown, with the cursor of that instant in a header."""
-        return await self._markdown(request, "text/markdown")
-
-    async def show(self, request: Request) -> Response:
-        """What is behind a document's `url`: the same, as text that a browser shows as it is."""
-        answer = await self._markdown(request, "text/plain")
-        answer.headers["X-Content-Type-Options"] = "nosniff"
-        return answer
-
-    async def _markdown(self, request: Request, media_type: str) -> Response:
         caller = await self._caller(request, "read")
         ref = argument("doc", request.path_params["doc"], arguments.document)
         asked = ReadDocumentRequest(format="markdown", max_chars=MAX_DOCUMENT_BYTES)
@@ -135,7 +125,7 @@ class Rest:
         )
         text = "" if result.markdown is UNSET else result.markdown
         headers = {**cursor_headers(result.cursor), "Cache-Control": "no-store"}
-        return Response(text.encode(), 200, headers, media_type)
+        return Response(text.encode(), 200, headers, "text/markdown")
 
     async def status(self, request: Request) -> Response:
         await self._caller(request, "read")
