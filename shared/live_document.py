@@ -7,7 +7,7 @@ them into a batch. Reading is in `shared.reading`, the verbs that write in `shar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -109,6 +109,9 @@ class LiveDocument:
         self.clocks = decode_state_vector(doc.get_state())
         self.index: BlockIndex
         self._texts: dict[str, _Rendered] = {}
+        # Of the update they were made at: nothing else changes what a block says.
+        self._present: tuple[int, Sequence[Present]] = (-1, ())
+        self._headings: tuple[int, Sequence[Heading]] = (-1, ())
         checkpoint = [loaded.checkpoint.data] if loaded.checkpoint else []
         self._pairs = Pairs([*checkpoint, *(update.data for update in loaded.updates)])
         self._captured = b""
@@ -178,19 +181,28 @@ class LiveDocument:
         """`<id>-<hash>` of the block as it is now."""
         return self._rendered(block_id).present.anchor
 
-    def present(self) -> list[Present]:
+    def present(self) -> Sequence[Present]:
         """Every block with its Markdown, in order: what writes are planned against."""
-        return [self._rendered(block_id).present for block_id in self.index.ids]
+        at, present = self._present
+        if at != self.update_seq:
+            present = tuple(self._rendered(block_id).present for block_id in self.index.ids)
+            self._present = (self.update_seq, present)
+        return present
 
-    def headings(self) -> list[Heading]:
+    def headings(self) -> Sequence[Heading]:
         """Top-level headings in document order."""
-        found = []
+        at, headings = self._headings
+        if at != self.update_seq:
+            headings = tuple(self._find_headings())
+            self._headings = (self.update_seq, headings)
+        return headings
+
+    def _find_headings(self) -> Iterator[Heading]:
         for position, block_id in enumerate(self.index.ids):
             node = self.index.node(block_id)
             if node.type == "heading":
                 title = " ".join(plain_text(node).split())
-                found.append(Heading(position, block_id, int(node.attrs.get("level", 1)), title))
-        return found
+                yield Heading(position, block_id, int(node.attrs.get("level", 1)), title)
 
     def _rendered(self, block_id: str) -> _Rendered:
         fingerprint = self.index.fingerprint(block_id)

@@ -228,8 +228,9 @@ def _fit(live: LiveDocument, start: int, end: int, max_chars: int) -> int:
     """
     used = 0
     cut = end
+    present = live.present()
     for position in range(start, end):
-        used += len(live.text(live.index.ids[position])) + 2
+        used += len(present[position].text) + 2
         if used > max_chars and position > start:
             cut = position
             break
@@ -285,20 +286,20 @@ def _hits(live: LiveDocument, find: str, start: int, end: int) -> tuple[Hit, ...
 
 
 def _outline(live: LiveDocument, inside: Sequence[Section]) -> tuple[OutlineEntry, ...]:
-    ids = live.index.ids
+    present = live.present()
     return tuple(
         OutlineEntry(
             section_id=section.heading.block_id,
             level=section.heading.level,
             title=section.heading.title[:MAX_TITLE_CHARS],
-            chars=subtree_chars(section, lambda position: len(live.text(ids[position]))),
+            chars=subtree_chars(section, lambda position: len(present[position].text)),
         )
         for section in inside
     )
 
 
 def _chars(live: LiveDocument, start: int, end: int) -> int:
-    return len(join(live.text(block_id) for block_id in live.index.ids[start:end]))
+    return len(join(block.text for block in live.present()[start:end]))
 
 
 def _markdown(format_: str, texts: dict[str, str]) -> str | UnsetType:
