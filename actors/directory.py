@@ -363,7 +363,7 @@ class Directory:
         await self._tokens.revoke(token_id, by)
 
     async def invalid_tokens(self, ids: frozenset[str]) -> frozenset[str]:
-        """Those of these tokens that no longer count."""
+        """Those of these tokens that no longer count, and all revoked lately."""
         return await self._tokens.invalid(ids)
 
     async def audit(self, limit: int) -> tuple[AuditRow, ...]:

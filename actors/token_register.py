@@ -15,7 +15,7 @@ from shared.directory_protocol import AuditRow, NewToken, TokenRow
 from shared.errors import InvalidArgument
 from shared.expiry import expiry
 from shared.ids import ALPHABET
-from shared.limits import MAX_NAME_CHARS
+from shared.limits import MAX_NAME_CHARS, REVOKED_TOLD_MS
 from shared.protocol import Caller, Scope
 from shared.slugs import single_line
 from shared.tokens import TOKEN_BYTES, TOKEN_PREFIX, hash_token
@@ -106,10 +106,15 @@ class TokenRegister:
         return await self._catalog.tokens()
 
     async def invalid(self, ids: frozenset[str]) -> frozenset[str]:
-        """Those of these tokens that are revoked, have expired or are not known."""
+        """Those of these tokens that are revoked, have expired or are not known.
+
+        And every other that was revoked in the last REVOKED_TOLD_MS: a call it let in before may
+        be on its way.
+        """
         now = self._now_ms()
-        valid = {row.id for row in await self._catalog.tokens() if _is_valid(row, now)}
-        return ids - valid
+        rows = await self._catalog.tokens()
+        lately = {row.id for row in rows if row.revoked and row.revoked > now - REVOKED_TOLD_MS}
+        return ids - {row.id for row in rows if _is_valid(row, now)} | lately
 
     async def revoke(self, token_id: str, by: str = SERVER) -> None:
         """Raises InvalidArgument when there is no valid token of this id."""

@@ -152,10 +152,8 @@ class Authenticator:
             self.live.end_expired(_now_ms())
 
     async def _end_invalid(self) -> None:
-        ids = self.live.ids
-        if ids:
-            over: frozenset[str] = await self._router.directory("invalid_tokens", ids)
-            self.live.end(over)
+        over: frozenset[str] = await self._router.directory("invalid_tokens", self.live.ids)
+        self.live.end(over)
 
     def _forget(self, keep_s: float) -> None:
         self._forgotten += 1

@@ -15,6 +15,11 @@ class LiveTokens:
     def __init__(self) -> None:
         self._ends: dict[str, set[End]] = {}
         self._expires: dict[str, int] = {}
+        self._over: frozenset[str] = frozenset()
+
+    def is_over(self, caller: Caller) -> bool:
+        """Whether the caller's token was ended lately: it may have let this call in before."""
+        return caller.token in self._over
 
     @property
     def ids(self) -> frozenset[str]:
@@ -43,14 +48,17 @@ class LiveTokens:
         return remove
 
     def end(self, tokens: Collection[str]) -> None:
-        """Ends all that goes on under these tokens."""
+        """Ends all that goes on under these tokens, and what is about to."""
+        self._over = frozenset(tokens)
         for token in tokens:
             for end in tuple(self._ends.get(token, ())):
                 end()
 
     def end_expired(self, now_ms: int) -> None:
         """Ends all that goes on under tokens whose time has come."""
-        self.end([token for token, at in self._expires.items() if at <= now_ms])
+        for token in [token for token, at in self._expires.items() if at <= now_ms]:
+            for end in tuple(self._ends[token]):
+                end()
 
 
 def _nothing() -> None:

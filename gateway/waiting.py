@@ -62,6 +62,8 @@ class Held:
 
         with anyio.CancelScope() as scope:
             leave = self.live.add(caller, end)
+            if self.live.is_over(caller):
+                end()
             if self._released:
                 scope.cancel()
             self._scopes.add(scope)

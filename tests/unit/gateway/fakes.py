@@ -258,6 +258,7 @@ class FakeRouter:
         self.requests: list[tuple[str, Caller, Any]] = []
         self.tokens = {hash_token(token): caller for token, caller in TOKENS.items()}
         self.rows: list[TokenRow] = []
+        self.revoked: set[str] = set()
         self.audit: list[AuditRow] = []
         self.asked_tokens = 0
         self.notice = 0
@@ -297,7 +298,7 @@ class FakeRouter:
 
     def revoke(self, token: str) -> None:
         """Take a token away and tell every gateway."""
-        del self.tokens[hash_token(token)]
+        self.revoked.add(self.tokens.pop(hash_token(token)).token)
         self._notify()
 
     def _notify(self) -> None:
@@ -433,7 +434,8 @@ class FakeRouter:
         raise InvalidArgument(f"id: no valid token {token_id!r}.")
 
     def _invalid_tokens(self, ids: frozenset[str]) -> frozenset[str]:
-        return ids - {caller.token for caller in self.tokens.values()}
+        lately = {row.id for row in self.rows if row.revoked} | self.revoked
+        return ids - {caller.token for caller in self.tokens.values()} | lately
 
     def _audit(self, limit: int) -> tuple[AuditRow, ...]:
         return tuple(self.audit[::-1][:limit])

@@ -246,3 +246,18 @@ async def test_a_call_that_waits_ends_with_its_token(router: FakeRouter) -> None
         await anyio.wait_all_tasks_blocked()
         held.live.end([caller.token])
     assert held.live.ids == frozenset()
+
+
+async def test_a_call_let_in_before_its_token_ended_does_not_begin_to_wait(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    caller, held = bound(router, "one"), Held()
+    held.live = tokens.live
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        await anyio.wait_all_tasks_blocked()
+        router.revoke("one")
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(10), pytest.raises(Unauthenticated), held.hold(caller):
+            await anyio.sleep_forever()
+        tasks.cancel_scope.cancel()
