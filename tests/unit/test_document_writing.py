@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from shared.errors import (
@@ -353,3 +355,22 @@ async def test_an_emoji_does_not_shift_what_follows() -> None:
         sent = str(read.markdown).replace(old, new, 1)
         await bench.patch(sent, base=read.cursor)
         assert await bench.markdown() == sent
+
+
+async def test_what_is_called_idempotent_does_nothing_more_when_repeated() -> None:
+    """Without a key: what the tools' annotations say of patch, replace, delete and move."""
+    bench = await Bench.of("# Plan\n\nFirst.\n\nSecond.\n\nThird.\n")
+    read = await bench.read()
+    first, second, third = anchors(read)[1:]
+    calls = (
+        lambda: bench.patch("# Plan\n\n1st.\n\nSecond.\n\nThird.\n", base=read.cursor),
+        lambda: bench.move(third, "start"),
+        lambda: bench.replace(second, None, "2nd."),
+        lambda: bench.delete(block_id(first)),
+    )
+    for call in calls:
+        await call()
+        once = await bench.markdown()
+        with suppress(StaleBlock, StaleAnchor):
+            await call()
+        assert await bench.markdown() == once

@@ -258,6 +258,20 @@ async def test_the_tool_list_is_short(mcp: McpClient) -> None:
         assert f"Example: {tool.name}(" in description
 
 
+async def test_every_tool_says_what_calling_it_may_do(mcp: McpClient) -> None:
+    told = {}
+    for tool in await mcp.list_tools():
+        assert tool.annotations is not None
+        hints = tool.annotations
+        told[tool.name] = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint)
+    assert told == {
+        **dict.fromkeys(("list_documents", "read_document", "read_changes"), (True, False, True)),
+        **dict.fromkeys(("create_document", "insert"), (False, False, False)),
+        **dict.fromkeys(("patch", "replace", "delete", "move"), (False, True, True)),
+        "replace_text": (False, True, False),
+    }
+
+
 async def test_every_schema_takes_a_success_and_an_error(mcp: McpClient) -> None:
     for tool in await mcp.list_tools():
         schema = tool.output_schema
