@@ -10,7 +10,7 @@ import gc
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from markdown_it import MarkdownIt
@@ -22,7 +22,7 @@ from shared.limits import MAX_MARKDOWN_CHARS
 from shared.markdown.join import join
 from shared.markdown.parse import parse
 from shared.markdown.render import render
-from shared.tree import Node
+from shared.tree import Block, Node
 
 WORK: Final = "markdown"
 PARSE_BAR: Final = 2.5  # parsing, against markdown-it-py's tokens
@@ -87,21 +87,26 @@ def _quote(rng: random.Random) -> str:
 _KINDS: Final = (_heading, _paragraph, _list, _code, _table, _quote)
 
 
+def plain_parser() -> MarkdownIt:
+    """What the text costs whoever only wants tokens."""
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
 def rows(repeats: int) -> list[Row]:
     """Medians over `repeats` rounds, each step once a round."""
     source = text()
-    plain = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    plain = plain_parser()
     blocks = parse(source).blocks
     steps: dict[str, Callable[[], object]] = {
         "tokens": lambda: plain.parse(source),
         "parse": lambda: parse(source),
-        "render": lambda: join([render(block.node, block.hints).text for block in blocks]),
-        "insert": lambda: _inserted([(block.node, "abcd1234") for block in blocks]),
+        "render": lambda: rendered(blocks),
+        "insert": lambda: inserted([(block.node, "abcd1234") for block in blocks]),
     }
     spent: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(repeats):
         for name, step in steps.items():
-            spent[name].append(_cpu_ms(step))
+            spent[name].append(cpu_ms(step))
     took = {name: statistics.median(figures) for name, figures in spent.items()}
     return [
         compared(WORK, "parse_ms_beside_tokens", took["parse"], took["tokens"], PARSE_BAR),
@@ -112,7 +117,13 @@ def rows(repeats: int) -> list[Row]:
     ]
 
 
-def _inserted(blocks: list[tuple[Node, str | None]]) -> Doc[XmlFragment]:
+def rendered(blocks: Sequence[Block]) -> str:
+    """The Markdown of a document of these blocks."""
+    return join(render(block.node, block.hints).text for block in blocks)
+
+
+def inserted(blocks: Sequence[tuple[Node, str | None]]) -> Doc[XmlFragment]:
+    """A new Yjs document of these blocks."""
     doc: Doc[XmlFragment] = Doc()
     root = doc.get("default", type=XmlFragment)
     with doc.transaction():
@@ -120,7 +131,8 @@ def _inserted(blocks: list[tuple[Node, str | None]]) -> Doc[XmlFragment]:
     return doc
 
 
-def _cpu_ms(step: Callable[[], object]) -> float:
+def cpu_ms(step: Callable[[], object]) -> float:
+    """CPU time of this process, milliseconds."""
     gc.collect()
     begun = time.process_time()
     step()
