@@ -291,10 +291,10 @@ async def test_a_slow_reader_is_closed_and_slows_nobody(
         await values(fast, 1)
         await values(slow, 1)
         slow.transport.pause_reading()
-        state = b'{"pad":"%s"}' % (b"x" * 60_000)
         clock = 0
         while hub.sessions == 2 and clock < 2_000:
             clock += 1
+            state = b'{"pad":"%d%s"}' % (clock, b"x" * 60_000)
             entry = AwarenessEntry(77, clock, state)
             await fast.send(awareness_message(encode_awareness([entry])))
             (echo,) = await values(fast, 1)

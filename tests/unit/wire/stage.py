@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pycrdt import Doc, Text
 
 from actors.editor_hub import EditorHub
@@ -95,7 +97,8 @@ class Stage:
 
     def __init__(self) -> None:
         self.document = FakeDocument()
-        self.hub = EditorHub(self.document, "abcdefghijkl")
+        self.later: list[tuple[float, Callable[[], None]]] = []  # what the hub put off
+        self.hub = EditorHub(self.document, "abcdefghijkl", lambda *what: self.later.append(what))
         self.peer = FakePeer()
         self.hub.join(self.peer, None)
         self.anna = Editor(self.hub, self.peer, 1)

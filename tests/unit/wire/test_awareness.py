@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from shared.awareness import AwarenessGuard, AwarenessRoom
+from shared.awareness import NO_CHANGE, AwarenessChange, AwarenessGuard, AwarenessRoom
 from shared.limits import (
     AWARENESS_TOMBSTONES,
     MAX_AWARENESS_BYTES,
@@ -70,6 +70,14 @@ def test_only_a_higher_clock_renews() -> None:
     assert room.apply("anna", [says(77, 13, "new")]).accepted == (says(77, 13, "new"),)
 
 
+def test_the_same_state_at_a_higher_clock_is_nothing_new() -> None:
+    room = room_with_anna(12)
+    (known,) = room.others("ben")
+    again = AwarenessEntry(known.client, 13, known.state)
+    assert room.apply("anna", [again]) == AwarenessChange(renewed=(again,))
+    assert room.others("ben") == (again,)
+
+
 def test_gone_wins_at_the_same_clock() -> None:
     room = room_with_anna(12)
     assert room.apply("anna", [says(77, 12, None)]).accepted == (says(77, 12, None),)
@@ -108,7 +116,7 @@ def test_a_stale_packet_brings_no_ghost_back() -> None:
 
 def test_an_unknown_client_that_is_gone_changes_nothing() -> None:
     room: AwarenessRoom[str] = AwarenessRoom()
-    assert room.apply("anna", [says(77, 5, None)]) == ((), ())
+    assert room.apply("anna", [says(77, 5, None)]) == NO_CHANGE
 
 
 def test_a_session_owns_a_few_ids_only() -> None:
@@ -210,7 +218,11 @@ class Presence(RuleBasedStateMachine):
     @rule(session=SESSIONS, client=CLIENTS, clock=CLOCKS, name=st.sampled_from(["x", "y", None]))
     def say(self, session: str, client: int, clock: int, name: str | None) -> None:
         before = self.shown.get(client)
-        accepted = self.room.apply(session, [says(client, clock, name)]).accepted
+        change = self.room.apply(session, [says(client, clock, name)])
+        accepted = change.accepted + change.renewed
+        for entry in change.renewed:
+            assert before is not None
+            assert before.state == entry.state
         for entry in accepted:
             assert entry.clock <= MAX_AWARENESS_CLOCK
             if before is not None and before.state is not None:

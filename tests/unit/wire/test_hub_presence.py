@@ -11,6 +11,7 @@ from shared.frames import (
     Kind,
     decode_control,
 )
+from shared.limits import RENEWAL_S
 from shared.y_protocol import (
     AwarenessEntry,
     decode_awareness,
@@ -122,7 +123,7 @@ def test_a_caret_in_the_next_batch_does_not_go_out_with_the_batch_before(stage: 
     first = stage.anna.present(1)
     stage.document.start_commit()
     stage.anna.update(stage.anna.type("b"))
-    second = stage.anna.present(2)
+    second = stage.anna.present(2, b"y")
     stage.document.commit()
     assert [body for kind, _, body in stage.peer.told() if kind is Kind.AWARENESS] == [
         encode_awareness([first])
@@ -131,3 +132,27 @@ def test_a_caret_in_the_next_batch_does_not_go_out_with_the_batch_before(stage: 
     assert [body for kind, _, body in stage.peer.told() if kind is Kind.AWARENESS] == [
         encode_awareness([second])
     ]
+
+
+def test_who_is_still_there_is_told_a_little_later_and_all_together(stage: Stage) -> None:
+    stage.anna.present(1), stage.ben.present(1)
+    stage.anna.present(2), stage.ben.present(2)
+    both = [stage.anna.present(3), stage.ben.present(3)]
+    stage.peer.told()
+    ((seconds, tell),) = stage.later
+    assert seconds == RENEWAL_S
+    tell()
+    assert stage.peer.told() == [(Kind.AWARENESS, EVERYBODY, encode_awareness(both))]
+    stage.anna.present(4)
+    assert len(stage.later) == 2
+
+
+def test_what_happened_since_is_not_undone_by_it(stage: Stage) -> None:
+    stage.anna.present(1), stage.ben.present(1)
+    stage.anna.present(2), stage.ben.present(2)
+    stage.anna.present(3, b"moved")
+    stage.ben.frame(Kind.SHUT)
+    stage.peer.told()
+    ((_, tell),) = stage.later
+    tell()
+    assert stage.peer.told() == []

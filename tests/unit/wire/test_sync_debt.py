@@ -131,8 +131,13 @@ class Provider(RuleBasedStateMachine):
         self.unsynced += 1
         self.to_server.append(("update", frozenset({self.typed})))
 
+    @precondition(lambda self: self.unsynced == 0)
     @rule()
     def force_sync(self) -> None:
+        """Sooner, a "saved" that is on its way counts for what the client begins with anew.
+
+        No server can tell: the client sets its counter back before anybody hears of it.
+        """
         self.unsynced = 1
         self.to_server.append(("begin", frozenset()))
 
