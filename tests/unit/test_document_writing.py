@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
@@ -15,6 +16,7 @@ from shared.errors import (
     StaleBlock,
     UnsupportedMode,
 )
+from shared.protocol import WriteResult
 from tests.unit.documents import OTHER, SCRIBE, Bench, anchors, block_id, text_of
 
 pytestmark = pytest.mark.anyio
@@ -362,7 +364,7 @@ async def test_what_is_called_idempotent_does_nothing_more_when_repeated() -> No
     bench = await Bench.of("# Plan\n\nFirst.\n\nSecond.\n\nThird.\n")
     read = await bench.read()
     first, second, third = anchors(read)[1:]
-    calls = (
+    calls: tuple[Callable[[], Awaitable[WriteResult]], ...] = (
         lambda: bench.patch("# Plan\n\n1st.\n\nSecond.\n\nThird.\n", base=read.cursor),
         lambda: bench.move(third, "start"),
         lambda: bench.replace(second, None, "2nd."),
