@@ -3,16 +3,22 @@
 Known problems of servers of this kind around the life of actors, and where each is tested:
 
     P12  a restart between edits doubles the document   test_restart.py
-    P15  kill -9 in the middle of a write               below, and test_soak_short.py
+    P13  opened twice while it loads                    integration/test_one_writer.py
+    P15  kill -9 in the middle of a write               below, test_soak_short.py and
+                                                        integration/test_killed_writers.py
     P17  one document in two processes                  integration/test_one_writer.py and
                                                         integration/test_fencing.py
-    P18  shutdown and unload: (a), (c)                  test_restart.py
+    P18  shutdown and unload: (a), (c)                  test_restart.py and
+                                                        integration/test_killed_writers.py
          (b) closed while somebody comes back           integration/test_one_writer.py
     P58  the caller meets a dying or fresh actor        integration/test_one_writer.py
     P59  retries repeat the side effect                 below, integration/test_one_writer.py and
                                                         unit/test_router.py
     P60  joining somebody else's cluster                test_restart.py
     P61  namespaces make two owners                     integration/test_one_writer.py
+
+What concerns files is in the table of integration/test_store_faults.py; a node that dies, its
+zombies included, in multinode/test_two_nodes.py.
 """
 
 from __future__ import annotations
@@ -176,7 +182,7 @@ def test_a_stopped_actor_is_replaced_while_it_holds_the_file(
         assert not victim.is_running() or victim.status() == "zombie"
     assert [one.connections for one in people] == [1, 1]
     print(f"answered after {answered:.1f} s")  # noqa: T201  shown when the test fails
-    assert answered < 24
+    assert answered < 3 * 8  # 8 s on a machine that is not busy
 
 
 def _call(by: Agent, arguments: dict[str, Any], outcome: list[Any]) -> None:

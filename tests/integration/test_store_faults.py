@@ -4,18 +4,26 @@ Where each known way to lose a document is tested:
 
 | case | |
 |---|---|
+| P02 updates that wait for others are lost | tests/unit/test_document_durable.py |
+| P11 documents in documents | tests/acceptance/test_editor_faults.py |
 | P12 restart between edits | tests/acceptance/test_restart.py |
-| P13 opened twice while loading | tests/unit/test_directory.py: openings are shared |
+| P13 opened twice while loading | test_one_writer.py; tests/unit/test_directory.py |
 | P14 a load that fails is no empty document | here, and test_store_contract.py |
-| P15 kill -9 in the middle of a write | here, and tests/acceptance |
+| P15 kill -9 in the middle of a write | test_killed_writers.py, here, and tests/acceptance |
 | P16 dropping log that no checkpoint holds | here |
-| P17 one document in two processes | here, test_store_contract.py, test_fencing.py |
-| P18 closing and opening again | here, and test_actor_life.py |
+| P17 one document in two processes | here, test_one_writer.py, test_fencing.py |
+| P18 (a) written right before the stop | here, tests/acceptance/test_restart.py |
+| P18 (b) closed while somebody comes back | test_one_writer.py |
+| P18 (c) many documents at a stop | test_killed_writers.py, tests/acceptance/test_restart.py |
+| P23 the server's own writes set it off | tests/unit/test_document_feed.py |
+| P56 a write repeated after a timeout | test_one_writer.py, tests/unit/test_document_durable.py |
 | P65 a locked file | here |
 | P66 writers that read first | here |
-| P67 a full disk | here |
+| P67 a full disk | here; the catalog's in test_catalog_contract.py |
 | P68 a process that cannot end | here |
-| P69 a restored file beside an old log | here, and test_backup.py |
+| P69 a restored file beside an old log | here, test_backup.py, tests/acceptance/test_restore.py |
+
+P58 to P61, the life of actors: tests/acceptance/test_failover.py.
 
 The faults of the disk come from tests/data/faulty_disk.c, which a C compiler makes.
 """

@@ -157,6 +157,27 @@ async def test_reading_leaves_the_document_as_it_is() -> None:
     assert (bench.document.state_vector(), bench.store.updates) == before
 
 
+async def test_the_servers_own_writes_set_nothing_off() -> None:
+    """P23: blocks without ids get them once; neither that nor a checkpoint is a change."""
+    bench = await Bench.of(TEXT)
+    for words in ("one", "two", "three"):
+        await bench.paragraph(4, f"Pasted {words}.")
+    ids = [block_id(anchor) for anchor in anchors(await bench.read())]
+    assert len(set(ids)) == 7
+    told: list[int] = []
+    bench.document.subscribe(lambda committed: told.append(committed.seq))
+    cursor, state = bench.document.cursor(), bench.document.state_vector()
+    stored, rows = dict(bench.store.updates), dict(bench.store.rows)
+    await bench.restart()  # with its last checkpoint
+    assert (bench.document.cursor(), bench.document.state_vector()) == (cursor, state)
+    assert (bench.store.updates, bench.store.rows, told) == (stored, rows, [])
+    read = await bench.read()
+    assert [block_id(anchor) for anchor in anchors(read)] == ids
+    written = await bench.patch(f"{await bench.markdown()}\n\nFrom the scribe.")
+    answer = await bench.changes(written.cursor)
+    assert (answer.blocks, answer.removed, answer.cursor) == ((), (), written.cursor)
+
+
 async def test_a_look_of_the_gateways_leaves_the_reader_where_it_was() -> None:
     bench = await Bench.of(TEXT)
     read = await bench.read()
