@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from actors.json_log import speak, trace
+
 _QUIET: Final = ("fastmcp", "mcp", "httpx", "ray", "websockets")
 
 
@@ -20,18 +22,19 @@ class JsonLines(logging.Formatter):
             "at": round(record.created, 3),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": record.getMessage().encode(errors="backslashreplace").decode(),
             "pid": record.process,
         }
         if record.exc_info:
-            entry["trace"] = self.formatException(record.exc_info)
+            entry["trace"] = trace(record.exc_info[1])
         return msgspec.json.encode(entry).decode()
 
 
 def configure_logging(level: str, path: Path | None = None) -> None:
     """Send every log record of this process to `path`, or to standard error.
 
-    Libraries speak at warning and above; what FastMCP logs of calls is in our results already.
+    `level` is for our own: libraries speak at warning and above, what they say below quotes
+    requests. What FastMCP logs of calls is in our results already.
     """
     handler: logging.Handler = (
         logging.FileHandler(path, encoding="utf-8") if path else logging.StreamHandler(sys.stderr)
@@ -39,7 +42,7 @@ def configure_logging(level: str, path: Path | None = None) -> None:
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level.upper())
+    speak(logging.getLevelNamesMapping()[level.upper()])
     for name in _QUIET:
         library = logging.getLogger(name)
         library.handlers.clear()  # FastMCP brings a colourful one
