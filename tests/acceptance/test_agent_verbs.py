@@ -80,13 +80,14 @@ def test_the_same_by_rest_and_the_description_is_there(server: Server) -> None:
     assert "/api/documents/{doc}/replace_text" in description["paths"]
 
 
-def test_a_token_with_a_budget_of_its_own_is_held_to_it(server: Server) -> None:
+def test_a_token_with_a_budget_of_its_own_is_held_to_it_whoever_is_killed(server: Server) -> None:
     doc = server.create(TEXT)
     order = {"name": "Slow", "scope": "write", "agent": True, "writes_per_minute": 2}
     token = server.request("POST", "/api/tokens", json=order).json()["token"]
     for left in (1, 0):
         done = rest(server, "POST", f"{doc}/insert", token, json={"markdown": "x"})
         assert done.json()["remaining"]["writes"] == left
+        server.kill_actor(doc)
     refused = rest(server, "POST", f"{doc}/insert", token, json={"markdown": "x"})
     assert refused.status_code == 429
     assert 0 < int(refused.headers["retry-after"]) <= 61
