@@ -272,10 +272,13 @@ class Views:
         if len(views) > MAX_VIEWS:
             lost = views[-2:]
             views[-2:] = [joined(lost)]
-            for cursor in (view.cursor for view in lost if view.cursor != NOWHERE):
+            for gone in (view for view in lost if view.cursor != NOWHERE):
+                cursor = gone.cursor
                 # Whole answers with one cursor are one state, but for what their readers wrote.
-                taken = any(view.cursor == cursor for view in views)
-                if cursor.part or cursor.cut or taken:
+                there = [view.blocks for view in views if view.cursor == cursor]
+                if any(blocks != gone.blocks for blocks in there):
+                    self._doubt(principal, cursor)
+                elif not there and (cursor.part or cursor.cut):
                     self._doubt(principal, cursor)
         self._changed(principal)
         self._bound()

@@ -356,3 +356,15 @@ async def test_the_right_one_of_many_equal_paragraphs_goes(make: Make) -> None:
     left = await bench.read(max_chars=1_000_000)
     names.pop(many // 2 - 1)
     assert [block_id(anchor) for anchor in anchors(left)] == names
+
+
+async def test_who_reads_one_state_many_times_still_knows_it(make: Make) -> None:
+    """A ninth answer displaces one that said the same: nothing about it is in doubt."""
+    bench = await make("a\n")
+    await patched(bench, "a", "b")
+    for _ in range(20):
+        await sent_back(bench)
+    _, cursor = await whole(bench)
+    result = await bench.patch("x\n\ny\n", base=cursor, allow_large_delete=True)
+    assert result.kept == ()
+    assert (await whole(bench))[0] == "x\n\ny\n"
