@@ -276,9 +276,8 @@ class Views:
                 cursor = gone.cursor
                 # Whole answers with one cursor are one state, but for what their readers wrote.
                 there = [view.blocks for view in views if view.cursor == cursor]
-                if any(blocks != gone.blocks for blocks in there):
-                    self._doubt(principal, cursor)
-                elif not there and (cursor.part or cursor.cut):
+                others = any(blocks != gone.blocks for blocks in there)
+                if others or (not there and (cursor.part or cursor.cut)):
                     self._doubt(principal, cursor)
         self._changed(principal)
         self._bound()
