@@ -7,14 +7,18 @@ same rules are asked here for websockets too.
 
 from __future__ import annotations
 
+from typing import Final
+
 from fastmcp.server.http import HostOriginGuardMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.settings import Settings
 
+_ANSWERS: Final = "websocket.http.response"  # servers that let a handshake be answered
+
 
 class OriginGuard:
-    """ASGI wrapper: 421 for a wrong Host, 403 for a wrong Origin; a websocket is not accepted."""
+    """ASGI wrapper: 421 for a wrong Host, 403 for a wrong Origin, of requests and of websockets."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         hosts, origins = list(settings.allowed_hosts), list(settings.allowed_origins)
@@ -30,21 +34,27 @@ class OriginGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             await self._http(scope, receive, send)
-        elif scope["type"] == "websocket" and not await self._admitted(scope, receive):
-            await send({"type": "websocket.close", "code": 1008})  # before accepting: HTTP 403
+        elif scope["type"] == "websocket" and (refusal := await self._refusal(scope, receive)):
+            if _ANSWERS not in (scope.get("extensions") or {}):
+                await send({"type": "websocket.close", "code": 1008})  # before accepting: HTTP 403
+                return
+            for message in refusal:
+                await send({**message, "type": f"websocket.{message['type']}"})
         else:
             await self._app(scope, receive, send)
 
-    async def _admitted(self, scope: Scope, receive: Receive) -> bool:
+    async def _refusal(self, scope: Scope, receive: Receive) -> list[Message]:
+        """What the guard answers to the handshake; nothing when it lets it pass."""
         scheme = "https" if scope.get("scheme") == "wss" else "http"
-        asked = {**scope, "type": "http", "scheme": scheme, "docactor.admitted": False}
+        asked = {**scope, "type": "http", "method": "GET", "scheme": scheme}
+        answer: list[Message] = []
 
-        async def ignore(message: Message) -> None:
-            """The guard's own answer: a websocket is told by not being accepted."""
+        async def keep(message: Message) -> None:
+            answer.append(message)
 
-        await self._guard(asked, receive, ignore)
-        return bool(asked["docactor.admitted"])
+        await self._guard(asked, receive, keep)
+        return answer
 
     @staticmethod
-    async def _admit(scope: Scope, _receive: Receive, _send: Send) -> None:
-        scope["docactor.admitted"] = True
+    async def _admit(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        """Behind the guard, when it asks for a websocket: nothing is answered yet."""

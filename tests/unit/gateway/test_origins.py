@@ -14,7 +14,9 @@ from tests.unit.gateway.fakes import FakeRouter
 pytestmark = pytest.mark.anyio
 
 
-async def connect(app: Starlette, **headers: str) -> list[Message]:
+async def connect(
+    app: Starlette, headers: dict[str, str], *, answers: bool = False
+) -> list[Message]:
     """What a client that opens a websocket and says nothing is sent."""
     scope: Scope = {
         "type": "websocket",
@@ -32,6 +34,7 @@ async def connect(app: Starlette, **headers: str) -> list[Message]:
         "client": ("127.0.0.1", 5),
         "server": ("127.0.0.1", 8000),
         "subprotocols": [],
+        "extensions": {"websocket.http.response": {}} if answers else {},
     }
     sent: list[Message] = []
     messages = iter([{"type": "websocket.connect"}])
@@ -58,8 +61,12 @@ async def test_a_strangers_page_opens_no_socket(
     router: FakeRouter, headers: dict[str, str]
 ) -> None:
     app = create_app(Settings(no_auth=True), router)
-    (answer,) = await connect(app, **headers)
+    (answer,) = await connect(app, headers)
     assert answer["type"] == "websocket.close"
+    start, *body = await connect(app, headers, answers=True)
+    assert start["type"] == "websocket.http.response.start"
+    assert start["status"] == (421 if "host" in headers else 403)
+    assert [message["type"] for message in body] == ["websocket.http.response.body"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +82,7 @@ async def test_others_get_as_far_as_the_document(
     router: FakeRouter, headers: dict[str, str]
 ) -> None:
     settings = Settings(no_auth=True, allowed_origins=("https://docs.example",))
-    accepted, closed = await connect(create_app(settings, router), **headers)
+    accepted, closed = await connect(create_app(settings, router), headers)
     assert accepted["type"] == "websocket.accept"
     assert closed["code"] == close_codes.NOT_FOUND
 
@@ -83,6 +90,6 @@ async def test_others_get_as_far_as_the_document(
 async def test_the_public_address_is_one_of_ours(router: FakeRouter) -> None:
     settings = Settings(public_url="https://docs.example", behind_proxy=True)
     headers = {"host": "docs.example", "origin": "https://docs.example"}
-    accepted, closed = await connect(create_app(settings, router), **headers)
+    accepted, closed = await connect(create_app(settings, router), headers)
     assert accepted["type"] == "websocket.accept"
     assert closed["code"] == close_codes.UNAUTHENTICATED
