@@ -167,6 +167,8 @@ def run_create(options: argparse.Namespace) -> int:
     with _client(options) as client:
         made = client.create(markdown, options.title, options.slug, options.expires)
     print(f"{made['doc_id']}  {made['slug']}  {made['url']}")
+    for note in made.get("fidelity", ()):
+        print(f"docactor: {note['what']}", file=sys.stderr)
     if "expires_at" in made:
         print(f"It is deleted at {made['expires_at']}.", file=sys.stderr)
     return 0

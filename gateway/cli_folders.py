@@ -55,6 +55,12 @@ class _Run:
                 print(line)
         self._progress.show(self.done + self.failed, self._total)
 
+    def tell(self, name: str, made: dict[str, Any]) -> None:
+        """What of a text the server could not keep as it was."""
+        for note in made.get("fidelity", ()):
+            self._progress.clear()
+            print(f"docactor: {name}: {note['what']}", file=sys.stderr)
+
     def end(self, what: str) -> int:
         self._progress.clear()
         failed = f", {self.failed} failed" if self.failed else ""
@@ -72,7 +78,7 @@ def create_folder(client: RestClient, folder: Path, expires: str | None) -> int:
     run = _Run(len(files))
     for path in files:
         name = path.relative_to(folder).as_posix()
-        run.each(name, partial(_create, client, path, name, expires))
+        run.each(name, partial(_create, run, client, path, name, expires))
     return run.end("documents created")
 
 
@@ -95,7 +101,7 @@ def slug_of(name: str) -> str | None:
     return words if is_usable(words) else words + _NOT_A_NAME
 
 
-def _create(client: RestClient, path: Path, name: str, expires: str | None) -> str:
+def _create(run: _Run, client: RestClient, path: Path, name: str, expires: str | None) -> str:
     content = path.read_bytes()
     try:
         markdown = content.decode()
@@ -105,6 +111,7 @@ def _create(client: RestClient, path: Path, name: str, expires: str | None) -> s
     title = None if markdown.strip() else path.stem or UNTITLED
     create = partial(client.create, markdown, title, slug_of(name), expires, idempotency_key=key)
     made = _patiently(create)
+    run.tell(name, made)
     return f"{made['doc_id']}  {made['slug']}  {name}"
 
 

@@ -66,6 +66,20 @@ def test_every_markdown_file_becomes_a_document_named_by_its_path(
     assert list(router.document("deep-down-b").texts.values()) == ["Über b"]
 
 
+def test_what_of_a_file_could_not_be_kept_is_told(folder: Path, capsys: Captured) -> None:
+    table = "| a | b |\n| --- | --- |\n| 1 | 2 | 3 |\n"
+    write(folder, a_md=table, b_md="<!-- opaque:callout abcd1234 -->\n")
+    assert main(["create", str(folder)]) == 0
+    assert main(["create", str(folder / "a.md"), "--slug", "alone"]) == 0
+    cells = "1 more cells than columns in a table row"
+    assert capsys.readouterr().err.splitlines() == [
+        f"docactor: a.md: {cells}",
+        "docactor: b.md: <!-- opaque:callout abcd1234 -->: stands for nothing here, kept as source",
+        "2 documents created.",
+        f"docactor: {cells}",
+    ]
+
+
 @pytest.mark.parametrize(
     "name, slug",
     [
