@@ -7,7 +7,12 @@ a process joins one cluster.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import random
+import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -20,7 +25,7 @@ from actors.processes import is_alive
 from gateway.ray_environment import NAMESPACE
 from gateway.router import Router
 from shared.directory_protocol import Created, DirectorySettings, DirectoryStatus, NodeStatus
-from shared.errors import InvalidArgument
+from shared.errors import DocactorError, InvalidArgument
 from shared.markdown.parse import parse
 from shared.protocol import (
     Caller,
@@ -30,7 +35,9 @@ from shared.protocol import (
     Route,
     Whoami,
     WriteOptions,
+    WriteResult,
 )
+from tests.integration.direct_calls import ask
 from tests.ray_first import DATA
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
@@ -160,20 +167,116 @@ async def test_documents_of_a_drained_node_move_under_those_who_follow_them(
     assert (await document_on(router, other_node=True)).node_id == drained
 
 
-async def test_killed_node_loses_nothing_and_its_actor_fences_itself(
+async def test_a_node_whose_raylet_is_killed_loses_nothing_and_its_zombies_harm_nothing(
     router: Router, nodes: Any
 ) -> None:
+    """kill -9 of the raylet alone: its actor goes on answering until it notices.
+
+    What a zombie acknowledges is there; once the document has opened elsewhere it answers nobody.
+    """
     route = await document_on(router, other_node=True)
     doc_id = route.key.doc_id
     await append(router, doc_id, "Kept.")
+    zombie: Any = ray.get_actor(route.actor, namespace=NAMESPACE)
     who = await whoami(route)
-    (gone,) = [node for node in nodes.worker_nodes if node.node_id == route.node_id]
-    nodes.remove_node(gone, allow_graceful=False)
+    kill_raylet(nodes, route.node_id)
+    acknowledged = []
+
+    async def write_to_the_zombie() -> None:
+        number = 0
+        while True:
+            text = f"Zombie {number}."
+            request = InsertRequest(parse(text).blocks, "end", WriteOptions(idempotency_key=text))
+            try:
+                answer = await ask(zombie, "insert", route.key, ANN, request)
+            except ray.exceptions.RayActorError:
+                return  # Ray knows now
+            if not isinstance(answer, WriteResult):
+                return  # fenced
+            acknowledged.append(text)
+            number += 1
+
     with anyio.fail_after(60):
-        await append(router, doc_id, "After.")
-        assert await read(router, doc_id) == "# Head\n\nKept.\n\nAfter.\n"
-        while is_alive(who.pid, who.started):  # noqa: ASYNC110  the kernel sets no event
-            await anyio.sleep(0.05)
+        async with anyio.create_task_group() as group:
+            group.start_soon(write_to_the_zombie)
+            await append(router, doc_id, "After.")
+        await wait_gone(who)
+        text = await read(router, doc_id)
+    written = text.split("\n\n")
+    assert written[:2] == ["# Head", "Kept."]
+    assert sorted(line.strip() for line in written[2:]) == sorted(["After.", *acknowledged])
     again: Route = await router.directory("locate", doc_id)
     assert again.node_id != route.node_id
     assert again.key.epoch > route.key.epoch
+
+
+async def test_a_zombie_that_was_stopped_goes_on_and_finds_that_it_lost_its_document(
+    router: Router, nodes: Any, rng: random.Random
+) -> None:
+    """It has the file locked. Killed by a slot of its node that lives on, or let go by itself."""
+    nodes.add_node(num_cpus=2, object_store_memory=STORE)
+    with anyio.fail_after(60):
+        route = await until_on_another(router)
+    doc_id = route.key.doc_id
+    await append(router, doc_id, "Kept.")
+    zombie: Any = ray.get_actor(route.actor, namespace=NAMESPACE)
+    who = await whoami(route)
+    os.kill(who.pid, signal.SIGSTOP)
+    request = InsertRequest(parse("Zombie.").blocks, "end", WriteOptions(idempotency_key="z"))
+    stuck = asyncio.ensure_future(ask(zombie, "insert", route.key, ANN, request))
+    await asyncio.sleep(0)  # on its way to the stopped process
+    kill_raylet(nodes, route.node_id)
+
+    async def go_on() -> None:
+        await anyio.sleep(rng.uniform(0, 8))  # the moment under test
+        with suppress(ProcessLookupError):
+            os.kill(who.pid, signal.SIGCONT)
+
+    with anyio.fail_after(90):
+        async with anyio.create_task_group() as group:
+            group.start_soon(go_on)
+            await append_at_last(router, doc_id, "After.")
+        await wait_gone(who)
+        text = await read(router, doc_id)
+    try:
+        acknowledged = isinstance(await asyncio.wait_for(stuck, 30), WriteResult)
+    except ray.exceptions.RayActorError:
+        acknowledged = False
+    assert text.count("Zombie.") <= 1
+    assert text.count("Zombie.") == 1 or not acknowledged
+    assert text.replace("\n\nZombie.", "") == "# Head\n\nKept.\n\nAfter.\n"
+    assert (await router.directory("locate", doc_id)).node_id != route.node_id
+
+
+def kill_raylet(nodes: Any, node_id: str) -> None:
+    """Of all the node's processes the raylet alone, as the kernel does when memory is short."""
+    (gone,) = [node for node in nodes.worker_nodes if node.node_id == node_id]
+    (raylet,) = gone.all_processes["raylet"]
+    raylet.process.kill()
+    raylet.process.wait()
+    nodes.remove_node(gone, allow_graceful=False)
+
+
+async def wait_gone(who: Whoami) -> None:
+    while is_alive(who.pid, who.started):  # noqa: ASYNC110  the kernel sets no event
+        await anyio.sleep(0.05)
+
+
+async def until_on_another(router: Router) -> Route:
+    """A document on the other node, as soon as that has joined."""
+    while True:
+        try:
+            return await document_on(router, other_node=True)
+        except AssertionError:
+            await anyio.sleep(0.2)
+
+
+async def append_at_last(router: Router, ref: str, text: str) -> None:
+    """Repeats what may be repeated: the file stays locked until the zombie goes on."""
+    while True:
+        try:
+            return await append(router, ref, text)
+        except DocactorError as error:
+            if not error.retryable:
+                raise
+            await anyio.sleep(0.1)
