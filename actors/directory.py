@@ -271,13 +271,13 @@ class Directory:
             if not lock.locked():
                 self._creating.pop(place, None)
 
-    async def delete_document(self, ref: str) -> DocumentRow:
+    async def delete_document(self, ref: str, by: str = SERVER) -> DocumentRow:
         """Marks it deleted, closes it and frees its slug. Raises DocumentNotFound."""
-        return await self._retention.delete(await self.describe(ref))
+        return await self._retention.delete(await self.describe(ref), by)
 
-    async def undelete_document(self, ref: str) -> DocumentRow:
+    async def undelete_document(self, ref: str, by: str = SERVER) -> DocumentRow:
         """Makes a deleted document ready again; see Retention. Raises DocumentNotFound."""
-        return await self._retention.undelete(ref)
+        return await self._retention.undelete(ref, by)
 
     async def _create(
         self, seed: Seed, slug: str | None, expires: str | None, creation: Creation | None

@@ -12,7 +12,8 @@ import msgspec
 
 from actors.document_files import Files
 from actors.ports import Catalog
-from shared.directory_protocol import DocumentRow
+from actors.token_register import SERVER
+from shared.directory_protocol import AuditRow, DocumentRow
 from shared.errors import DocactorError, DocumentNotFound, StorageUnavailable
 from shared.limits import DAY_MS, DELETED_DAYS, RETENTION_STEP
 from shared.slugs import with_suffix
@@ -46,21 +47,26 @@ class Retention:
         self._purged_up_to = _START
         self._one_at_a_time = anyio.Lock()  # a file is not removed under a row that comes back
 
-    async def delete(self, row: DocumentRow) -> DocumentRow:
-        """Deletes a ready document; its file stays for DELETED_DAYS. Raises DocumentNotFound."""
+    async def delete(self, row: DocumentRow, by: str = SERVER) -> DocumentRow:
+        """Deletes a ready document; its file stays for DELETED_DAYS. Raises DocumentNotFound.
+
+        `by`: who asked, for the audit log.
+        """
         now = self._now_ms()
         if not await self._catalog.delete_document(row.doc_id, now):
             raise DocumentNotFound.for_document(row.doc_id)
         self._open_still.add(row.doc_id)
         log.info("document %s is deleted", row.doc_id)
+        await self._catalog.note(AuditRow(now, by, "document.delete", row.doc_id))
         await self._close(row.doc_id)
         return msgspec.structs.replace(row, state="deleted", deleted_at=now)
 
-    async def undelete(self, ref: str) -> DocumentRow:
+    async def undelete(self, ref: str, by: str = SERVER) -> DocumentRow:
         """A deleted document as it was; under another slug when its own is taken by now.
 
         Args:
             ref: Its id, or the slug it had: then the last one deleted under it.
+            by: Who asked, for the audit log.
 
         Raises:
             DocumentNotFound: There is none, or it is due to go.
@@ -76,6 +82,7 @@ class Retention:
                 slug = row.slug if attempt == 0 else with_suffix(row.slug, secrets.choice)
                 if await self._catalog.undelete(row.doc_id, slug, expires_at):
                     self._open_still.discard(row.doc_id)
+                    await self._catalog.note(AuditRow(now, by, "document.undelete", row.doc_id))
                     return msgspec.structs.replace(
                         row, state="ready", slug=slug, expires_at=expires_at, deleted_at=None
                     )
@@ -124,6 +131,7 @@ class Retention:
                     log.warning("document %s cannot be removed: %s", doc_id, error.message)
                     continue
                 await self._catalog.purge(doc_id)
+                await self._catalog.note(AuditRow(self._now_ms(), SERVER, "document.purge", doc_id))
                 log.info("document %s is gone for good", doc_id)
 
 

@@ -35,12 +35,14 @@ class AdminRest:
     async def delete(self, request: Request) -> Response:
         """Deletes a document. Says until when it can be had back."""
         caller = await self._caller(request)
-        row: DocumentRow = await self._directory("delete_document", _ref(request))
+        row: DocumentRow = await self._directory("delete_document", _ref(request), caller.principal)
         return json_response(self._context.deleted(row, caller))
 
     async def undelete(self, request: Request) -> Response:
         caller = await self._caller(request)
-        row: DocumentRow = await self._directory("undelete_document", _ref(request))
+        row: DocumentRow = await self._directory(
+            "undelete_document", _ref(request), caller.principal
+        )
         return json_response(self._context.summary(row, caller))
 
     async def drain(self, request: Request) -> Response:

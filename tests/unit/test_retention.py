@@ -268,3 +268,21 @@ async def test_slot_that_does_not_let_go_of_a_deleted_document_is_killed() -> No
         await directory.delete_document(made.doc_id)
         assert world.slots.killed == [slot.holder.actor]
         assert world.slots.locked_by == {}
+
+
+async def test_who_deleted_and_brought_back_a_document_is_kept() -> None:
+    world = World()
+    async with world.directory() as directory:
+        made = await create(directory, "the-slug")
+        await directory.delete_document("the-slug", "person:ben")
+        await directory.undelete_document(made.doc_id, "person:ann")
+        brief = await create(directory, "brief", "1h")
+        assert brief.expires_at is not None
+        world.now = brief.expires_at
+        await directory._retention.step()
+        log = [(row.who, row.what, row.about) for row in await directory.audit(9)]
+        assert log == [
+            ("server", "document.delete", brief.doc_id),
+            ("person:ann", "document.undelete", made.doc_id),
+            ("person:ben", "document.delete", made.doc_id),
+        ]

@@ -335,14 +335,16 @@ class FakeRouter:
         anchors = tuple(AnchorOnly(each) for each in made.anchors())
         return Created(doc_id, row.slug, name, made.cursor(), anchors, expires_at)
 
-    def _delete_document(self, ref: str) -> DocumentRow:
+    def _delete_document(self, ref: str, by: str) -> DocumentRow:
         found = self.document(ref)
+        self.audit.append(AuditRow(NOW, by, "document.delete", found.row.doc_id))
         del self.documents[found.row.doc_id]
         found.row = msgspec.structs.replace(found.row, state="deleted", deleted_at=NOW)
         self.deleted[found.row.doc_id] = found
         return found.row
 
-    def _undelete_document(self, ref: str) -> DocumentRow:
+    def _undelete_document(self, ref: str, by: str) -> DocumentRow:
+        self.audit.append(AuditRow(NOW, by, "document.undelete", ref))
         for doc_id, found in self.deleted.items():
             if ref in (doc_id, found.row.slug):
                 found.row = msgspec.structs.replace(found.row, state="ready", deleted_at=None)
