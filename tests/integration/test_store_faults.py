@@ -43,10 +43,11 @@ import anyio
 import pytest
 
 from actors.document import Document
+from actors.document_files import DocumentFiles
 from actors.openers import SqliteOpener
 from actors.repair import check_file, repair_file
 from actors.store import NewFile, SqliteStore
-from actors.stored import Batch, DocumentStore
+from actors.stored import Batch, DocumentStore, NotCommittedError
 from actors.wal import wal_of
 from shared.errors import DocumentCorrupt, StorageUnavailable
 from shared.markdown.parse import parse
@@ -145,6 +146,32 @@ def test_a_read_only_file_is_refused_until_it_can_be_written(on_faulty_disk: Dis
     mend_it()
     assert writer.ask("append after") == "done"
     assert writer.ask("read") == TEXT + "\nbefore\n\nafter\n"
+
+
+async def test_a_folder_that_takes_no_files_is_told_as_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "documents").write_text("no folder")
+    files = DocumentFiles(tmp_path)
+    path = Path(files.path(DOC_ID))
+    with pytest.raises(StorageUnavailable):
+        await SqliteStore.create(path, NewFile(DOC_ID, 1, b"s" * 16))
+    with pytest.raises(StorageUnavailable):
+        await SqliteStore.open(path, epoch=1)
+    with pytest.raises(StorageUnavailable):
+        await files.write_epoch(DOC_ID, 2)
+
+
+async def test_nothing_is_written_while_nobody_can_say_who_may(tmp_path: Path) -> None:
+    path = tmp_path / "doc.sqlite3"
+    store = await SqliteStore.create(path, NewFile(DOC_ID, 1, b"s" * 16))
+    batch = Batch()
+    batch.add(Effects(update(1), "Ann"))
+    path.with_suffix(".epoch").mkdir()  # it cannot be read
+    with pytest.raises(NotCommittedError):
+        await store.commit(batch)
+    path.with_suffix(".epoch").rmdir()
+    await store.commit(batch)
+    assert [u.seq for u in (await store.load()).updates] == [1]
+    await store.close()
 
 
 async def test_on_a_slow_disk_nothing_is_told_early_and_nobody_waits_for_each_other(
