@@ -112,7 +112,7 @@ class Rebase:
             return
         if same(new.digest, seen.digest) and not seen.others:
             return
-        if self._is_older(known, seen, new):
+        if self._is_older(known, seen, new) or (self._was_of(new) and not known.named):
             insist = INSIST_BASE if now else INSIST_INSERT
             self._dispute(u, new.text, "older_text", insist)
         elif now is None:
@@ -161,16 +161,20 @@ class Rebase:
 
     def _written(self, j: int, new: NewBlock) -> None:
         doubtful = self._found.doubtful.get(j)
-        gone = self._gone.get(new.digest)
+        gone = self._was_of(new)
         if doubtful is not None:
             self._dispute(doubtful, new.text, "not_seen", INSIST_READ)
-        elif gone is not None and len(new.text) >= DISTINCT_CHARS:
+        elif gone is not None:
             anchor = f"{gone}-{new.digest[:HASH_LENGTH]}"
             self._edits.conflicts.append(
                 Conflict(anchor, new.text, None, "older_text", INSIST_INSERT)
             )
         else:
             self._edits.insert.add(j)
+
+    def _was_of(self, new: NewBlock) -> str | None:
+        """The id of the block that is gone and said this, if the text says much."""
+        return self._gone.get(new.digest) if len(new.text) >= DISTINCT_CHARS else None
 
     def _dispute(self, u: int, yours: str | None, reason: str, insist: str) -> None:
         known = self._found.base[u]

@@ -208,6 +208,15 @@ def test_a_base_of_several_views_brings_no_block_back_that_one_of_them_saw_go() 
     assert [(c.reason, c.theirs) for c in plan.conflicts] == [("older_text", None)]
 
 
+def test_a_block_that_is_gone_does_not_come_back_in_place_of_another() -> None:
+    now = [ABC[0], ABC[2]]
+    shown = {i: (digest_of(text),) for i, text in ABC}
+    seen = Seen(saw(now).blocks, shown, whole=True, based=True, views=2)
+    plan = patch(now, texts(ABC)[0], "a second one", seen=seen)
+    assert "a second one" not in texts(after(now, plan))
+    assert "older_text" in [conflict.reason for conflict in plan.conflicts]
+
+
 def test_of_two_equal_blocks_the_one_nobody_showed_stays_beside_the_one_that_moves() -> None:
     twin = "a block that somebody put back"
     now = doc(n=twin, a="the first block", b=twin)
