@@ -46,7 +46,7 @@ def _of_attributes(node: Node) -> Iterator[str]:
     """Attributes that no Markdown says, and values it says otherwise; a stock default is none."""
     stock = ATTRIBUTES.get(node.type, {})
     said = canon_attributes(node)
-    for name, value in node.attrs.items():
+    for name, value in sorted(node.attrs.items()):  # as stored they have no order
         if value is None or value == "" or value == stock.get(name):
             continue
         if name not in said:

@@ -109,8 +109,8 @@ async def test_blocks_that_markdown_cannot_express_survive_a_patch_of_everything
     shown = await bench.read(format="blocks")
     assert isinstance(shown.fidelity, tuple)
     assert [note.what for note in shown.fidelity] == [
-        "image: width is not shown",
         "image: caption is not shown",
+        "image: width is not shown",
         "embed: shown as a placeholder",
         "tableCell: colwidth is not shown",
         "callout: shown as a placeholder",
