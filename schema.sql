@@ -1,4 +1,4 @@
--- The SQL of both databases, in sections marked `==== name ====`; actors/sql.py reads them.
+-- The SQL of both databases, in sections marked `==== name ====`; actors/storage/sql.py reads them.
 -- Changing a table here means a numbered migration in actors/ for files that exist.
 
 -- ==== document ====
@@ -50,7 +50,7 @@ CREATE TABLE principals (
 -- What each principal was shown (ids and digests), so that a write touches nothing unseen.
 CREATE TABLE views (
   principal TEXT PRIMARY KEY,
-  data      BLOB NOT NULL                        -- shared.views, encoded
+  data      BLOB NOT NULL                        -- shared.views.views, encoded
 ) STRICT;
 
 -- Answers of writes that carried an idempotency key, stored with the write itself.

@@ -13,12 +13,12 @@ from typing import Any, Final, get_args
 import anyio
 import ray
 
-from actors.catalog import SqliteCatalog
-from actors.directory import Directory
-from actors.document_files import DocumentFiles
+from actors.directory.catalog import SqliteCatalog
+from actors.directory.directory import Directory
+from actors.directory.ray_slots import RaySlots
 from actors.folder_lock import FolderLock
 from actors.json_log import log_to_file
-from actors.ray_slots import RaySlots
+from actors.storage.document_files import DocumentFiles
 from shared.directory_protocol import DIRECTORY_NAME, DirectoryMethod, DirectorySettings
 from shared.errors import DocactorError, InternalError, StorageUnavailable
 

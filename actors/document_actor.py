@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import ray
 
+from actors.document.rehearsal import rehearse
+from actors.document.served_document import DocumentLinks, open_document
 from actors.json_log import log_to_file
 from actors.processes import start_time
-from actors.rehearsal import rehearse
-from actors.served_document import DocumentLinks, open_document
 from actors.slots import Identity, Slot
 from shared.calls import Verb, decode_call, encode_answer
 from shared.limits import SLOT_MEMORY_BYTES

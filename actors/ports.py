@@ -1,7 +1,7 @@
 """What the Directory needs of the world, as ports: the catalog and the slots.
 
-`actors.catalog.SqliteCatalog` and `actors.ray_slots.RaySlots` are the real ones;
-`actors.catalog_memory.MemoryCatalog` and the tests' slots are their doubles.
+The real ones are `actors.directory.catalog.SqliteCatalog` and `actors.directory.ray_slots.RaySlots`,
+their doubles `actors.directory.catalog_memory.MemoryCatalog` and the slots of the tests.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from actors.folder_lock import LockProof, shares_folder
 from actors.life import LIFE, SERVING, Event, State, after
 from actors.ports import Beat
 from actors.processes import kill_for_certain
-from actors.stored import StaleEpochError
+from actors.storage.stored import StaleEpochError
 from shared.access import check
 from shared.calls import READS, Verb
 from shared.errors import (

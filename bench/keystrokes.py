@@ -11,7 +11,7 @@ from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
 from bench.agents import document
 from bench.results import Row, alone, compared
-from shared.live_document import ROOT, Author, LiveDocument
+from shared.document.live_document import ROOT, Author, LiveDocument
 from shared.markdown.parse import parse
 from shared.stored import Loaded
 

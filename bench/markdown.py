@@ -17,12 +17,12 @@ from markdown_it import MarkdownIt
 from pycrdt import Doc, XmlFragment
 
 from bench.results import Row, alone, compared
-from shared.block_build import insert_all
 from shared.limits import MAX_MARKDOWN_CHARS
 from shared.markdown.join import join
 from shared.markdown.parse import parse
 from shared.markdown.render import render
 from shared.tree import Block, Node
+from shared.yjs.build import insert_all
 
 WORK: Final = "markdown"
 PARSE_BAR: Final = 2.5  # parsing, against markdown-it-py's tokens

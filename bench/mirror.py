@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from bench.agent import Agent
+from shared.feed.mirror import Mirror
 from shared.limits import MAX_READ_CHARS
-from shared.mirror import Mirror
 from shared.protocol import ReadChangesResult, ReadDocumentResult
 
 WHOLE: Final = MAX_READ_CHARS  # characters: the soak's documents are never cut

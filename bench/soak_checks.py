@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from actors.document import Document
+from actors.document.document import Document
 from bench.agent import Agent, RefusedError
 from bench.mirror import Follower, read
 from bench.soak_editors import WORD, Editors

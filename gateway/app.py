@@ -16,24 +16,24 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from gateway.agent_pages import agent_routes
 from gateway.auth import Authenticator
-from gateway.cancel import CancelOnDisconnect
 from gateway.counts import GatewayCounts
-from gateway.editor_socket import LinkRouter, editor_socket
-from gateway.hocuspocus_socket import hocuspocus_socket
+from gateway.editors.editor_socket import LinkRouter, editor_socket
+from gateway.editors.hocuspocus_socket import hocuspocus_socket
+from gateway.mcp.cancel import CancelOnDisconnect
+from gateway.mcp.context import ToolContext
+from gateway.mcp.tools import mcp_server
 from gateway.metrics import MetricsRest
-from gateway.openapi import openapi_route
 from gateway.origins import OriginGuard
 from gateway.pages import Pages
 from gateway.ports import RouterPort
-from gateway.rest import Rest
-from gateway.rest_admin import AdminRest
-from gateway.rest_tokens import TokensRest
-from gateway.rest_verbs import VerbsRest
-from gateway.rest_writing import WritingRest
+from gateway.rest.admin import AdminRest
+from gateway.rest.openapi import openapi_route
+from gateway.rest.routes import Rest
+from gateway.rest.tokens import TokensRest
+from gateway.rest.upkeep import UpkeepRest
+from gateway.rest.verbs import VerbsRest
+from gateway.rest.writing import WritingRest
 from gateway.settings import Settings
-from gateway.tool_context import ToolContext
-from gateway.tools import mcp_server
-from gateway.upkeep_rest import UpkeepRest
 from shared.limits import MAX_BODY_BYTES
 
 MCP_PATH: Final = "/mcp"

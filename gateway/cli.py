@@ -24,14 +24,16 @@ from typing import Any, Final
 
 import msgspec
 
-from gateway import cli_folders, cli_tokens, cli_upkeep
-from gateway.address_file import read_address
-from gateway.arguments import Unfit, document
-from gateway.client import NoServerError, RestClient
-from gateway.data_lock import ServerRunsError
+from gateway.commands import folders as cli_folders
+from gateway.commands import tokens as cli_tokens
+from gateway.commands import upkeep as cli_upkeep
+from gateway.commands.address_file import read_address
+from gateway.commands.client import NoServerError, RestClient
+from gateway.mcp.arguments import Unfit, document
 from gateway.owner_token import read_owner_token
+from gateway.server.data_lock import ServerRunsError
+from gateway.server.supervisor import serve
 from gateway.settings import FIELDS, Loaded, Settings, describe, load
-from gateway.supervisor import serve
 from shared.errors import DocactorError, InvalidArgument
 from shared.limits import DEFAULT_LIST
 

@@ -11,8 +11,8 @@ import mcp_types
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 
+from gateway.mcp.waiting import Held
 from gateway.ports import RouterPort
-from gateway.waiting import Held
 from shared.errors import DocactorError
 from shared.limits import REPORT_S
 from shared.metrics import GatewayReport, ToolCalls

@@ -27,7 +27,7 @@ import anyio
 import anyio.abc
 import httpx
 
-from gateway.client import RestClient
+from gateway.commands.client import RestClient
 from gateway.demo_parties import (
     Agent,
     LiveEditor,

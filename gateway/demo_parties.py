@@ -22,7 +22,7 @@ from httpx_ws import AsyncWebSocketSession, aconnect_ws
 from pycrdt import Doc, Provider, XmlElement, XmlFragment, XmlText
 from pycrdt.websocket.websocket import HttpxWebsocket
 
-from shared.mirror import Mirror
+from shared.feed.mirror import Mirror
 from shared.protocol import ReadChangesResult, ReadDocumentResult
 
 NODE_EDITOR: Final = Path(__file__).parent.parent / "tests/acceptance/npm/editor.mjs"

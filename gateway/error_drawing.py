@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from gateway.problems import STATUS_BY_CODE
-from shared import close_codes
+from gateway.rest.problems import STATUS_BY_CODE
 from shared.errors import BY_CODE, DocactorError, Moved, Refused, Unauthenticated, Unavailable
+from shared.wire import close_codes
 
 BEGIN: Final = "<!-- drawn from shared/errors.py: make docs -->"
 END: Final = "<!-- end of what is drawn -->"

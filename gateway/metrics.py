@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from gateway.auth import Authenticator
 from gateway.counts import GatewayCounts
-from gateway.rest import answered
-from gateway.tool_context import ToolContext, require
+from gateway.mcp.context import ToolContext, require
+from gateway.rest.routes import answered
 from shared.directory_protocol import NodeStatus
 from shared.errors import DocactorError
 from shared.limits import READY_S

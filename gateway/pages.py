@@ -19,12 +19,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from gateway import arguments
 from gateway.auth import Authenticator
-from gateway.problems import STATUS_BY_CODE, problem
-from gateway.rest import Handler, answered, argument, cursor_headers, decoded, json_response
-from gateway.tool_context import ToolContext, require
-from gateway.tool_errors import unexpected
+from gateway.mcp import arguments
+from gateway.mcp.context import ToolContext, require
+from gateway.mcp.errors import unexpected
+from gateway.rest.problems import STATUS_BY_CODE, problem
+from gateway.rest.routes import Handler, answered, argument, cursor_headers, decoded, json_response
 from shared.directory_protocol import DocumentRows
 from shared.errors import DocactorError, Unauthenticated
 from shared.ids import parse_ref

@@ -20,9 +20,8 @@ from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTa
 
 from actors.ray_calls import answer_within
 from gateway.counts import GatewayCounts
-from gateway.link import DocumentLink
+from gateway.editors.link import DocumentLink
 from gateway.places import Place, Places
-from shared import close_codes
 from shared.calls import Verb, decode_answer, encode_call
 from shared.directory_protocol import DIRECTORY_NAME
 from shared.errors import (
@@ -45,6 +44,7 @@ from shared.limits import (
     REATTACH_S,
 )
 from shared.protocol import Caller, Route, RouteKey, WriteOptions
+from shared.wire import close_codes
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.backup import (
+from actors.upkeep.backup import (
     CATALOG_FILE,
     FORMAT,
     Manifest,

@@ -18,15 +18,15 @@ import anyio
 import msgspec
 import ray
 
-from actors.socket_folder import TEMP_ENV
+from actors.document.socket_folder import TEMP_ENV
 from gateway.app import create_app
 from gateway.counts import GatewayCounts
-from gateway.logs import configure_logging
-from gateway.ray_messages import silence
 from gateway.router import Router
-from gateway.serving import GatewayServer, server_config
+from gateway.server.logs import configure_logging
+from gateway.server.ray_messages import silence
+from gateway.server.serving import GatewayServer, server_config
+from gateway.server.temp_folder import TempFolder
 from gateway.settings import Settings
-from gateway.temp_folder import TempFolder
 
 ORDER_VARIABLE: Final = "DOCACTOR_WORKER"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-from shared.block_build import OpaqueName, opaque_name
 from shared.editor_shape import placeholder
 from shared.errors import UnsupportedMarkup
 from shared.markdown.canon import canon
 from shared.tree import Block, Fidelity, Node
+from shared.yjs.build import OpaqueName, opaque_name
 
 
 def require_placeholders(

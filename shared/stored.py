@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from shared.block_changes import Row
+from shared.feed.block_changes import Row
 
 Via = Literal["editor", "agent", "seed", "repair"]
 
@@ -18,7 +18,7 @@ class StoredUpdate(msgspec.Struct, frozen=True):
         seq: Position in the log, from 1, without gaps within a file.
         at: Milliseconds since 1970; never before the update it follows.
         data: The Yjs update as the document emitted it.
-        splice: What it did to the block index (`shared.block_index`); empty: nothing.
+        splice: What it did to the block index (`shared.index.block_index`); empty: nothing.
         change_seq: Head of the change feed after it.
     """
 
@@ -86,7 +86,7 @@ class Loaded(msgspec.Struct, frozen=True):
         depth: The deepest nesting any block has had: a bound for what an update may reach.
         title: The title given at creation; None: the document's first heading is its title.
         updates: The log after the checkpoint, in order.
-        views: What was shown to each principal (`shared.views`), as it last was stored.
+        views: What was shown to each principal (`shared.views.views`), as it last was stored.
         budgets: What each principal has spent of its budgets (`shared.budget`).
     """
 

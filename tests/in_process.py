@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from gateway.app import create_app
 from gateway.ports import RouterPort
-from gateway.serving import GatewayServer, server_config
+from gateway.server.serving import GatewayServer, server_config
 from gateway.settings import Settings
 
 START_S = 20.0  # on a busy machine

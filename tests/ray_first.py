@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from gateway import ray_environment
-from gateway.temp_folder import TempFolder
+from gateway.server import ray_environment
+from gateway.server.temp_folder import TempFolder
 
 DATA: Final = Path(tempfile.mkdtemp(prefix="docactor-test-data-"))
 (DATA / "logs").mkdir()

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import httpx
 
-from shared.cursor import TAG_BITS
+from shared.feed.cursor import TAG_BITS
 from shared.ids import ALPHABET
 from tests.acceptance.server import Server
 

@@ -13,7 +13,7 @@ import msgspec
 import psutil
 
 from bench.agent import Agent, RefusedError
-from shared.mirror import Mirror
+from shared.feed.mirror import Mirror
 from shared.protocol import ReadChangesResult, ReadDocumentResult
 from tests.acceptance.editors import Editor, until
 from tests.acceptance.server import Server

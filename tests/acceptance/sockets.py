@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from shared.sync_session import Apply, Step1, SyncSession
-from shared.y_protocol import EMPTY_UPDATE, step1_message, step2_message, update_message
+from shared.wire.sync_session import Apply, Step1, SyncSession
+from shared.wire.y_protocol import EMPTY_UPDATE, step1_message, step2_message, update_message
 from tests.acceptance.server import Server
 
 DROPPED: Final = 1006  # no close frame

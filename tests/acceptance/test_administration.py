@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.cli import NO_SERVER, REFUSED, main
-from shared import close_codes
-from shared.sync_session import Apply, Step1
+from shared.wire import close_codes
+from shared.wire.sync_session import Apply, Step1
 from tests.acceptance.server import Server
 from tests.acceptance.sockets import bare, closed, next_of
 

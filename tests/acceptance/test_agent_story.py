@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-from shared.mirror import Mirror
+from shared.feed.mirror import Mirror
 from shared.protocol import ReadChangesResult, ReadDocumentResult
 from tests.acceptance.agents import WIRES, Agent, agent
 from tests.acceptance.conftest import OpenEditor

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from gateway.client import RestClient
+from gateway.commands.client import RestClient
 from gateway.demo import Story, main
 from tests.acceptance.server import Server
 

@@ -25,8 +25,8 @@ import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from shared import close_codes
-from shared.y_protocol import (
+from shared.wire import close_codes
+from shared.wire.y_protocol import (
     AwarenessEntry,
     awareness_message,
     encode_awareness,

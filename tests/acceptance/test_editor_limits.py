@@ -16,11 +16,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from shared import close_codes
-from shared.hocuspocus_protocol import addressed
-from shared.lib0 import var_string
 from shared.limits import MAX_FRAME_BYTES, MAX_SESSIONS_PER_DOCUMENT, SOCKET_PING_S
-from shared.y_protocol import awareness_message, update_message
+from shared.wire import close_codes
+from shared.wire.hocuspocus_protocol import addressed
+from shared.wire.lib0 import var_string
+from shared.wire.y_protocol import awareness_message, update_message
 from tests.acceptance.conftest import OpenEditor
 from tests.acceptance.editors import HOCUSPOCUS_CLIENTS, Y_CLIENTS, until
 from tests.acceptance.server import Server

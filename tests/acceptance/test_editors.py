@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from shared import close_codes
 from shared.limits import SOCKET_GRACE_S, SOCKET_PING_S
+from shared.wire import close_codes
 from tests.acceptance.conftest import OpenEditor
 from tests.acceptance.editors import CLIENTS, Editor, until
 from tests.acceptance.server import Server

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.block_edit import edit
 from shared.limits import MAX_TABLE_FILLING
 from shared.markdown.canon import canon
 from shared.markdown.grid import FEW_CELLS, complete
 from shared.tree import Node, Text
+from shared.yjs.edit import edit
 from tests.acceptance.editors import NPM
 from tests.unit.blocks_trees import Page
 

@@ -14,13 +14,13 @@ from typing import Any, Final
 import pytest
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
-from shared.blocks import read
 from shared.markdown.join import join
 from shared.markdown.parse import parse
 from shared.markdown.render import render
 from shared.markdown.schema import canon, check, is_blank, plain_text
 from shared.tree import Node
-from shared.yjs_update import decode_state_vector
+from shared.yjs.blocks import read
+from shared.yjs.update import decode_state_vector
 from tests.acceptance.tiptap import EMPTY, Person, Tiptap
 from tests.unit.documents import Bench
 

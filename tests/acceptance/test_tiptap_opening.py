@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycrdt import Doc, XmlElement, XmlFragment
 
-from shared.block_build import insert_all
-from shared.blocks import read
 from shared.markdown.canon import canon
 from shared.tree import Node
+from shared.yjs.blocks import read
+from shared.yjs.build import insert_all
 from tests.acceptance.tiptap import EMPTY, Tiptap
 from tests.unit.documents import ANN, Bench
 from tests.unit.markdown import gfm, test_spelling

@@ -5,7 +5,7 @@
 -- since 1970 and only label; `seq` orders. PRAGMA user_version is the schema's version.
 
 CREATE TABLE meta (
-  key   TEXT PRIMARY KEY,           -- doc_id, secret, head, floor, at, update_seq (see actors/store.py)
+  key   TEXT PRIMARY KEY,           -- doc_id, secret, head, floor, at, update_seq (see actors/storage/store.py)
   value ANY NOT NULL
 ) STRICT;
 
@@ -48,7 +48,7 @@ CREATE TABLE principals (
 -- What each principal was shown (ids and hashes), so that a write touches nothing unseen.
 CREATE TABLE views (
   principal TEXT PRIMARY KEY,
-  data      BLOB NOT NULL                        -- shared.views, encoded
+  data      BLOB NOT NULL                        -- shared.views.views, encoded
 ) STRICT;
 
 -- Answers of writes that carried an idempotency key, stored with the write itself.

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import anyio
 import pytest
 
-from gateway.cluster import Cluster
 from gateway.router import Router
+from gateway.server.cluster import Cluster
 from shared.directory_protocol import DirectorySettings
 from tests.ray_first import DATA, TEMP
 

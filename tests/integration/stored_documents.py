@@ -10,9 +10,9 @@ from typing import Final
 
 from pycrdt import Doc, Text
 
-from actors.document import Document
-from actors.store import Q
-from actors.stored import checksum, update_row
+from actors.document.document import Document
+from actors.storage.store import Q
+from actors.storage.stored import checksum, update_row
 from shared.ids import parse_ref
 from shared.markdown.parse import parse
 from shared.protocol import (

@@ -13,9 +13,9 @@ import pytest
 import ray
 
 from actors.processes import is_alive, start_time
-from gateway.cluster import Cluster
-from gateway.ray_environment import NAMESPACE
 from gateway.router import Router
+from gateway.server.cluster import Cluster
+from gateway.server.ray_environment import NAMESPACE
 from shared.directory_protocol import DIRECTORY_NAME, Created, DirectoryStatus
 from shared.errors import DocumentNotFound
 from shared.markdown.parse import parse

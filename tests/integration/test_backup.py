@@ -13,7 +13,12 @@ import anyio
 import psutil
 import pytest
 
-from actors.backup import (
+from actors.directory.catalog import SqliteCatalog
+from actors.document.document import Document
+from actors.storage.copying import settled
+from actors.storage.document_files import DocumentFiles
+from actors.storage.wal import wal_of
+from actors.upkeep.backup import (
     CATALOG_FILE,
     UNFINISHED,
     Manifest,
@@ -22,14 +27,9 @@ from actors.backup import (
     restore,
     write_manifest,
 )
-from actors.catalog import SqliteCatalog
-from actors.copying import settled
-from actors.doctor import Doctor
-from actors.document import Document
-from actors.document_files import DocumentFiles
-from actors.wal import wal_of
-from gateway.data_lock import refuse_half_restored
+from actors.upkeep.doctor import Doctor
 from gateway.router import Router
+from gateway.server.data_lock import refuse_half_restored
 from gateway.upkeep import Step, back_up, check_all
 from shared.checkup import CATALOG, Copied
 from shared.directory_protocol import Created

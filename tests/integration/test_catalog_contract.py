@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.catalog import SqliteCatalog
-from actors.catalog_memory import MemoryCatalog
+from actors.directory.catalog import SqliteCatalog
+from actors.directory.catalog_memory import MemoryCatalog
 from actors.ports import Assignment, Catalog, Creation, Holder
 from shared.budget import Allowance
 from shared.directory_protocol import AuditRow, DocumentRow, TokenRow

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.document import Document
-from actors.repair import check_file, finish_exchange, repair_file
+from actors.document.document import Document
+from actors.upkeep.repair import check_file, finish_exchange, repair_file
 from shared.checkup import CheckRequest, Repaired
 from shared.errors import DocumentCorrupt, InvalidCursor
 from shared.markdown.parse import parse

@@ -15,9 +15,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from actors.document import Document
-from actors.document_files import DocumentFiles
-from actors.stored import StaleEpochError
+from actors.document.document import Document
+from actors.storage.document_files import DocumentFiles
+from actors.storage.stored import StaleEpochError
 from shared.errors import DocactorError, Moved
 from shared.markdown.parse import parse
 from shared.protocol import (
@@ -46,7 +46,7 @@ def unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_locks(path: Path, **options: Any) -> aiosqlite.Connection:
         return connect(f"file:{path}?vfs=unix-none", uri=True, **options)
 
-    monkeypatch.setattr("actors.store.aiosqlite.connect", without_locks)
+    monkeypatch.setattr("actors.storage.store.aiosqlite.connect", without_locks)
 
 
 async def opened(files: DocumentFiles, epoch: int, seed: str | None = None) -> Document:

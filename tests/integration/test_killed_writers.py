@@ -20,9 +20,9 @@ from typing import Final
 
 import pytest
 
-from actors.document import Document
-from actors.openers import SqliteOpener
-from actors.repair import check_file
+from actors.document.document import Document
+from actors.storage.openers import SqliteOpener
+from actors.upkeep.repair import check_file
 from shared.limits import DRAIN_S
 from shared.markdown.parse import parse
 from shared.protocol import PatchRequest, ReadDocumentRequest, ReadDocumentResult, RouteKey

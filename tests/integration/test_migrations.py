@@ -10,10 +10,10 @@ from typing import Final
 import anyio
 import pytest
 
-from actors.catalog import SqliteCatalog
-from actors.migrations import CATALOG, DOCUMENT, Migrations, NewerSchemaError, NoSchemaError
-from actors.repair import check_file
-from actors.sql import SCHEMA, section
+from actors.directory.catalog import SqliteCatalog
+from actors.storage.migrations import CATALOG, DOCUMENT, Migrations, NewerSchemaError, NoSchemaError
+from actors.storage.sql import SCHEMA, section
+from actors.upkeep.repair import check_file
 from shared.errors import StorageUnavailable
 from tests.integration.stored_documents import DOC_ID, TEXT, StoredDocument
 
@@ -80,7 +80,7 @@ async def test_a_step_that_fails_leaves_the_old_file(old: StoredDocument) -> Non
 @pytest.mark.anyio
 async def test_a_crash_in_the_middle_leaves_the_old_file(old: StoredDocument) -> None:
     code = (
-        "import os, sqlite3, sys; from actors.migrations import Migrations;"
+        "import os, sqlite3, sys; from actors.storage.migrations import Migrations;"
         "db = sqlite3.connect(sys.argv[1], isolation_level=None);"
         "db.execute('PRAGMA journal_mode = WAL');"
         "db.create_function('die', 0, lambda: os.kill(os.getpid(), 9));"
@@ -140,7 +140,7 @@ async def test_the_catalog_takes_the_same_steps(
     step = "INSERT INTO meta (key, value) VALUES ('new', 1);\n"
     later = Migrations({CATALOG.version: step})
     later.version = CATALOG.version + 1
-    monkeypatch.setattr("actors.catalog.CATALOG", later)
+    monkeypatch.setattr("actors.directory.catalog.CATALOG", later)
     catalog = await SqliteCatalog.open(path)
     assert (await catalog.number("kept"), await catalog.number("new")) == (7, 1)
     await catalog.close()

@@ -19,14 +19,14 @@ import pytest
 import ray
 from ray.util import list_named_actors
 
+from actors.directory.ray_slots import start_actor
 from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
 from actors.document_actor import SLOT_OPTIONS, DocumentActor, RemoteDocumentActor
-from actors.document_files import DocumentFiles
 from actors.ray_calls import answer_within
-from actors.ray_slots import start_actor
-from gateway.cluster import Cluster
-from gateway.ray_environment import NAMESPACE
+from actors.storage.document_files import DocumentFiles
 from gateway.router import Router
+from gateway.server.cluster import Cluster
+from gateway.server.ray_environment import NAMESPACE
 from shared.calls import Verb
 from shared.directory_protocol import DirectorySettings, DirectoryStatus
 from shared.errors import DocumentNotFound, Moved, StorageUnavailable, WireError

@@ -12,12 +12,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.document_files import DocumentFiles
+from actors.document.socket_folder import socket_folder
 from actors.folder_lock import FolderLock, LockProof
 from actors.processes import is_alive, kill_for_certain, start_time
-from actors.socket_folder import socket_folder
-from gateway.temp_folder import LOCK_FILE, TempFolder, remove_stale
-from gateway.worker_processes import WorkerProcesses, WorkersFailedError
+from actors.storage.document_files import DocumentFiles
+from gateway.server.temp_folder import LOCK_FILE, TempFolder, remove_stale
+from gateway.server.worker_processes import WorkerProcesses, WorkersFailedError
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +129,8 @@ def test_processes_that_live_on_in_the_folder_of_a_killed_server_are_killed(
 
 
 def test_next_start_removes_what_killed_processes_left(tmp_path: Path) -> None:
-    code = "import os, sys; from pathlib import Path; from gateway.temp_folder import TempFolder\n"
+    code = "import os, sys; from pathlib import Path\n"
+    code += "from gateway.server.temp_folder import TempFolder\n"
     code += "print(TempFolder.create(Path(sys.argv[1])).path, flush=True); os._exit(9)"
     left = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from actors import rehearsal
-from actors.document import Document
+from actors.document import rehearsal
+from actors.document.document import Document
 
 
 def test_rehearsal_succeeds_and_leaves_nothing(

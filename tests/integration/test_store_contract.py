@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.store import NewFile, SqliteStore
-from actors.store_memory import MemoryStore
-from actors.stored import Batch, DocumentStore, NotCommittedError, StaleEpochError
-from shared.block_changes import Row
+from actors.storage.store import NewFile, SqliteStore
+from actors.storage.store_memory import MemoryStore
+from actors.storage.stored import Batch, DocumentStore, NotCommittedError, StaleEpochError
 from shared.errors import DocumentCorrupt, StorageUnavailable
+from shared.feed.block_changes import Row
 from shared.limits import BUDGET_TTL_MS
 from shared.stored import Checkpoint, Effects, StoredAnswer, StoredBudget, StoredUpdate
 

@@ -42,13 +42,13 @@ from typing import Final
 import anyio
 import pytest
 
-from actors.document import Document
-from actors.document_files import DocumentFiles
-from actors.openers import SqliteOpener
-from actors.repair import check_file, repair_file
-from actors.store import NewFile, SqliteStore
-from actors.stored import Batch, DocumentStore, NotCommittedError
-from actors.wal import wal_of
+from actors.document.document import Document
+from actors.storage.document_files import DocumentFiles
+from actors.storage.openers import SqliteOpener
+from actors.storage.store import NewFile, SqliteStore
+from actors.storage.stored import Batch, DocumentStore, NotCommittedError
+from actors.storage.wal import wal_of
+from actors.upkeep.repair import check_file, repair_file
 from shared.errors import DocumentCorrupt, StorageUnavailable
 from shared.markdown.parse import parse
 from shared.stored import Checkpoint, Effects, StoredUpdate
@@ -404,7 +404,8 @@ async def test_p68_a_process_that_could_not_open_a_file_ends(stored: StoredDocum
     await stored.make()
     stored.sql("PRAGMA user_version = 99")
     code = (
-        "import asyncio, sys; from pathlib import Path; from actors.store import SqliteStore;"
+        "import asyncio, sys; from pathlib import Path;"
+        "from actors.storage.store import SqliteStore;"
         "asyncio.run(SqliteStore.open(Path(sys.argv[1]), 1))"
     )
     with anyio.fail_after(20):

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import anyio
 
-from actors.document import Document
+from actors.document.document import Document
 from shared.errors import DocactorError
 from shared.markdown.parse import parse
 from tests.integration.stored_documents import KEY, TEXT, append, markdown

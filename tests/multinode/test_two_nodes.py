@@ -22,8 +22,8 @@ from ray.cluster_utils import Cluster as RayNodes
 
 from actors.directory_actor import DIRECTORY_OPTIONS, RemoteDirectoryActor
 from actors.processes import is_alive
-from gateway.ray_environment import NAMESPACE
 from gateway.router import Router
+from gateway.server.ray_environment import NAMESPACE
 from shared.directory_protocol import Created, DirectorySettings, DirectoryStatus, NodeStatus
 from shared.errors import DocactorError, InvalidArgument
 from shared.markdown.parse import parse

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from pycrdt import Doc, TransactionEvent, XmlElement, XmlFragment
 
-from shared import blocks
 from shared.tree import Node, Text
+from shared.yjs import blocks
 
 TORTURE = (
     "ab c\t\u00a0é\u0301😀👩\u200d👩\u200d👧🏽\U00010348\u05d0\u05d1\u202e\u3000中文\n\u2063<!--"

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 
-from actors.catalog_memory import MemoryCatalog
-from actors.directory import Directory
+from actors.directory.catalog_memory import MemoryCatalog
+from actors.directory.directory import Directory
 from actors.folder_lock import LockProof
 from actors.ports import Beat, Holder, NodeInfo, SlotLostError, SlotSilentError
 from shared.directory_protocol import DirectorySettings

@@ -7,12 +7,12 @@ from typing import Any
 
 from pycrdt import XmlElement, XmlText
 
-from actors.document import Document
-from actors.store_memory import MemoryStore
-from actors.stored import DocumentStore
+from actors.document.document import Document
+from actors.storage.store_memory import MemoryStore
+from actors.storage.stored import DocumentStore
+from shared.feed.mirror import Mirror
 from shared.ids import BlockRef, parse_ref
 from shared.markdown.parse import parse
-from shared.mirror import Mirror
 from shared.protocol import (
     Caller,
     DeleteRequest,

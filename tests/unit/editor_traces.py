@@ -14,9 +14,9 @@ from typing import Any
 
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
-from shared.block_changes import Draft
-from shared.block_index import BlockIndex, Settled
-from shared.block_reader import BlockReader, StockReader
+from shared.feed.block_changes import Draft
+from shared.index.block_index import BlockIndex, Settled
+from shared.index.reader import BlockReader, StockReader
 from shared.tree import Node, Text
 
 FOLDER = Path(__file__).parent.parent / "data" / "editor_traces"

@@ -8,7 +8,7 @@ from typing import Any
 
 from pycrdt import Doc, UndoManager, XmlElement, XmlFragment, XmlText
 
-from actors.document import Document
+from actors.document.document import Document
 from shared.protocol import Caller
 
 WORDS = [

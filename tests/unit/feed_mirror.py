@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shared.block_changes import ChangeLog, Page
-from shared.cursor import Cursor
+from shared.feed.block_changes import ChangeLog, Page
+from shared.feed.cursor import Cursor
 
 
 class Mirror:

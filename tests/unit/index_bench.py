@@ -8,11 +8,11 @@ from typing import Any
 
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
-from shared import blocks
-from shared.block_index import BlockIndex, SavedIndex, Settled
-from shared.block_reader import StockReader
+from shared.index.block_index import BlockIndex, SavedIndex, Settled
+from shared.index.reader import StockReader
 from shared.tree import Hints, Node
 from shared.tree import Text as Run
+from shared.yjs import blocks
 
 LINES = (
     "the harbour master wrote every ship into a ledger",

@@ -15,14 +15,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from actors.document import Document
+from actors.document.document import Document
 from shared.errors import Refused
+from shared.feed.mirror import Mirror
 from shared.ids import BlockRef, anchor, parse_ref
 from shared.markdown.join import anchored, join
 from shared.markdown.parse import parse
 from shared.markdown.render import render
-from shared.mirror import Mirror
-from shared.patch_types import heading_level
+from shared.patch.types import heading_level
 from shared.protocol import (
     Caller,
     DeleteRequest,

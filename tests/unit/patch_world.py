@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from shared.block_patch import plan_patch
 from shared.ids import BlockRef, parse_ref, text_hash
-from shared.patch_rebase import Merger
-from shared.patch_types import (
+from shared.patch.patch import plan_patch
+from shared.patch.rebase import Merger
+from shared.patch.types import (
     NOTHING_SEEN,
     Delete,
     Insert,

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
-from shared.blocks import read
 from shared.protocol import WriteResult
 from shared.tree import Node, Text
+from shared.yjs.blocks import read
 from tests.unit.documents import Bench
 
 EVERYTHING: Final = b"\x00"  # the state vector of whoever has nothing

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.block_changes import ChangeLog, Draft, Kind, Page, Row
-from shared.cursor import Cursor
+from shared.feed.block_changes import ChangeLog, Draft, Kind, Page, Row
+from shared.feed.cursor import Cursor
 from shared.limits import MIN_CHANGE_ROWS
 
 KINDS: dict[str, Kind] = {"+": "added", "-": "removed", ">": "moved", "~": "changed"}

@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.block_changes import ChangeLog, Draft, Row
-from shared.change_rows import Step, change_rows
-from shared.cursor import Cursor
+from shared.feed.block_changes import ChangeLog, Draft, Row
+from shared.feed.change_rows import Step, change_rows
+from shared.feed.cursor import Cursor
 from tests.unit.feed_mirror import Mirror
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.block_diff import (
+from shared.patch.block_diff import (
     between,
     by_place,
     common,

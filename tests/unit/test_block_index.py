@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 from pycrdt import Array, XmlElement, XmlFragment, XmlText
 
-from shared import blocks
-from shared.block_changes import Draft
-from shared.block_edit import edit
-from shared.block_index import SavedIndex, Settled
 from shared.errors import DocumentCorrupt
+from shared.feed.block_changes import Draft
+from shared.index.block_index import SavedIndex, Settled
 from shared.limits import REMEMBER_REMOVED_MS
 from shared.tree import Hints, Node
 from shared.tree import Text as Run
+from shared.yjs import blocks
+from shared.yjs.edit import edit
 from tests.unit.index_bench import LINES, Bench, bullets, node, paragraph, type_into
 
 # --- life ----------------------------------------------------------------------------------------

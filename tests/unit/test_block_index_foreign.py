@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pycrdt import Array, Doc, Text, XmlFragment
 
-from shared.block_index import SavedIndex, Settled
-from shared.foreign import foreign_children, remove_foreign
+from shared.index.block_index import SavedIndex, Settled
+from shared.yjs.foreign import foreign_children, remove_foreign
 from tests.unit.index_bench import LINES, Bench, paragraph
 
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycrdt import Doc, XmlElement, XmlFragment, XmlText
 
-from shared import blocks
-from shared.block_changes import ChangeLog
-from shared.block_index import BlockIndex, SavedIndex, Settled
+from shared.feed.block_changes import ChangeLog
+from shared.index.block_index import BlockIndex, SavedIndex, Settled
 from shared.markdown.schema import fingerprint
 from shared.tree import NO_HINTS, Node, Text
+from shared.yjs import blocks
 from tests.unit.feed_mirror import Mirror
 from tests.unit.random_editors import VOCABULARY, Editor
 

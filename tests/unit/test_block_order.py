@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.block_order import PIECE, BlockOrder
+from shared.index.order import PIECE, BlockOrder
 
 
 class Item:

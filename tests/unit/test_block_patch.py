@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shared.block_patch import is_large, plan_patch
 from shared.errors import (
     EmptyPatch,
     StaleBlock,
 )
-from shared.patch_types import NOTHING_SEEN, Plan, Seen, SeenBlock, digest_of
+from shared.patch.patch import is_large, plan_patch
+from shared.patch.types import NOTHING_SEEN, Plan, Seen, SeenBlock, digest_of
 from tests.unit.patch_world import (
     ABC,
     MERGER,

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.block_patch import plan_patch
 from shared.markdown.join import anchored, join
 from shared.markdown.parse import parse
 from shared.markdown.render import render
-from shared.patch_rebase import Merger
-from shared.patch_types import NOTHING_SEEN, NewBlock, Plan, Present, Seen
+from shared.patch.patch import plan_patch
+from shared.patch.rebase import Merger
+from shared.patch.types import NOTHING_SEEN, NewBlock, Plan, Present, Seen
 from shared.tree import Block
 from tests.unit.patch_world import Doc, after, block_id, ops, texts
 

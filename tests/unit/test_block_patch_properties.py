@@ -7,10 +7,10 @@ from collections import Counter
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shared.block_patch import plan_patch
 from shared.errors import BaseRequired, DocactorError, EmptyPatch, LargeDelete, StaleBlock
 from shared.ids import BlockRef, text_hash
-from shared.patch_types import (
+from shared.patch.patch import plan_patch
+from shared.patch.types import (
     NOTHING_SEEN,
     NewBlock,
     Plan,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shared.block_patch import plan_patch
 from shared.errors import (
     BaseRequired,
     Busy,
@@ -15,7 +14,8 @@ from shared.errors import (
     UnsupportedMode,
 )
 from shared.ids import BlockRef
-from shared.patch_types import Plan, Seen, SeenBlock, digest_of
+from shared.patch.patch import plan_patch
+from shared.patch.types import Plan, Seen, SeenBlock, digest_of
 from shared.protocol import WriteOptions
 from tests.unit.patch_world import (
     ABC,

@@ -9,10 +9,10 @@ from hypothesis import given
 from pycrdt import Doc, Map, XmlElement, XmlFragment, XmlText
 from pycrdt import Text as SharedText
 
-from shared import blocks
 from shared.errors import UnsupportedMarkup
-from shared.raw_xml import byte_offsets
 from shared.tree import Node, Text
+from shared.yjs import blocks
+from shared.yjs.raw_xml import byte_offsets
 from tests.unit.blocks_trees import Page, trees
 
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycrdt import XmlElement, XmlText
 
-from shared import blocks
-from shared.block_edit import can_edit, edit
 from shared.errors import UnsupportedMarkup
 from shared.markdown.schema import canon
 from shared.tree import Node, Text
+from shared.yjs import blocks
+from shared.yjs.edit import can_edit, edit
 from tests.unit.blocks_trees import Page, inline, same_kind, trees
 
 PROSE = "The committee met on Tuesday and agreed to postpone the decision about the bridge. " * 30

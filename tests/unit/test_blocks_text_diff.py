@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import text_diff
-from shared.text_diff import Edit, apply, diff
+from shared.yjs import text_diff
+from shared.yjs.text_diff import Edit, apply, diff
 
 torture = st.text(
     st.sampled_from("ab \n.é\u0301😀👩\u200d👧\u05d0\u202e中文字\ud800\x00"), max_size=40

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.carets import Caret, Id, carets_in, positions
+from shared.document.live_document import ROOT
 from shared.errors import Busy
-from shared.live_document import ROOT
-from shared.yjs_update import texts
+from shared.yjs.carets import Caret, Id, carets_in, positions
+from shared.yjs.update import texts
 from tests.unit.documents import ANN, SCRIBE, Bench, anchors
 
 pytestmark = pytest.mark.anyio
@@ -127,7 +127,7 @@ async def test_a_patch_moves_the_block_without_a_caret() -> None:
 async def test_what_moves_nothing_asks_for_no_caret(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = await Bench.of(TEXT)
     present(bench, (ANN.principal, caret_in(bench, "First")))
-    monkeypatch.setattr("actors.planning.positions", None)
+    monkeypatch.setattr("actors.document.planning.positions", None)
     read = await bench.read()
     await bench.patch(TEXT.replace("First", "1st"), base=read.cursor)
     await bench.insert("More.")

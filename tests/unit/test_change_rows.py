@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.block_changes import Draft
-from shared.change_rows import Step, change_rows, longest_run
+from shared.feed.block_changes import Draft
+from shared.feed.change_rows import Step, change_rows, longest_run
 
 
 def rows(*steps: Step, changed: str = "") -> list[tuple[str, str]]:

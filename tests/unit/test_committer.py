@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 from pycrdt import Doc, XmlFragment, XmlText
 
-from actors.committer import Committed, Committer, Failure
-from actors.store_memory import MemoryStore
-from actors.stored import CommitUnknownError, NotCommittedError
-from shared.block_changes import Row
+from actors.storage.committer import Committed, Committer, Failure
+from actors.storage.store_memory import MemoryStore
+from actors.storage.stored import CommitUnknownError, NotCommittedError
 from shared.errors import DocactorError, ShuttingDown
+from shared.feed.block_changes import Row
 from shared.limits import MAX_BATCH_UPDATES
 from shared.stored import Effects, StoredUpdate
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.cursor import CURSOR_BITS, MAX_SEQ, TAG_BITS, Cursor, CursorCodec
 from shared.errors import InvalidCursor
+from shared.feed.cursor import CURSOR_BITS, MAX_SEQ, TAG_BITS, Cursor, CursorCodec
 
 CODEC = CursorCodec(b"secret of one document file")
 CURSORS = st.builds(Cursor, st.integers(0, MAX_SEQ), st.booleans(), st.booleans())

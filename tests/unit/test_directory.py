@@ -6,7 +6,7 @@ import anyio
 import msgspec
 import pytest
 
-from actors.directory import Directory
+from actors.directory.directory import Directory
 from shared.directory_protocol import Created, DocumentRow
 from shared.errors import (
     CapabilityDenied,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import anyio.lowlevel
 import pytest
 
-from actors.directory import Directory
+from actors.directory.directory import Directory
 from shared.errors import StorageUnavailable
 from shared.metrics import GatewayReport
 from shared.protocol import Caller

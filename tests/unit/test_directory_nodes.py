@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from actors.directory import Directory
+from actors.directory.directory import Directory
 from shared.directory_protocol import Created, NodeStatus
 from shared.errors import InvalidArgument, Overloaded, StorageUnavailable
 from shared.protocol import Caller

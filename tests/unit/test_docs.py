@@ -10,12 +10,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from gateway.profiles import AUTHOR
+from gateway.mcp.context import ToolContext
+from gateway.mcp.profiles import AUTHOR
+from gateway.mcp.tools import _entries, _tool
 from gateway.settings import FIELDS, Settings
-from gateway.tool_context import ToolContext
-from gateway.tools import _entries, _tool
-from shared import close_codes, limits, protocol
+from shared import limits, protocol
 from shared.errors import BY_CODE, Moved
+from shared.wire import close_codes
 from tests.unit.gateway.fakes import FakeRouter
 
 ANSWERS: Final[tuple[type[msgspec.Struct], ...]] = (

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.stored import NotCommittedError
+from actors.storage.stored import NotCommittedError
 from shared.budget import Allowance
 from shared.errors import DocactorError, RateLimited, StorageUnavailable
 from shared.protocol import Caller, Remaining

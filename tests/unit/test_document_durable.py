@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pycrdt import Array, Doc, Map, Text, XmlElement
 
-from actors.stored import CommitUnknownError, FencedError, NotCommittedError
+from actors.storage.stored import CommitUnknownError, FencedError, NotCommittedError
 from shared.errors import (
     BaseRequired,
     DocactorError,

@@ -16,12 +16,12 @@ TEXT = "# Plan\n\nFirst words.\n\nSecond words.\n"
 
 @pytest.fixture
 def four_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.applying.MAX_BLOCKS", 4)
+    monkeypatch.setattr("shared.document.applying.MAX_BLOCKS", 4)
 
 
 @pytest.fixture
 def few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.applying.MAX_DOCUMENT_BYTES", 2_000)
+    monkeypatch.setattr("shared.document.applying.MAX_DOCUMENT_BYTES", 2_000)
 
 
 @pytest.mark.usefixtures("four_blocks")

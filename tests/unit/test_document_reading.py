@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 from pycrdt import XmlElement
 
-from shared import live_document
+from shared.document import live_document
 from shared.errors import StaleAnchor, StaleBlock
 from shared.ids import anchor
 from shared.markdown.render import Rendered, render

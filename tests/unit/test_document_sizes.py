@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from pycrdt import XmlElement, XmlText
 
-from actors.committer import Committed
+from actors.storage.committer import Committed
 from tests.unit.documents import ANN, Bench, anchors, text_of
 
 pytestmark = pytest.mark.anyio

@@ -9,10 +9,11 @@ from typing import Final
 import pytest
 
 from gateway.error_drawing import BEGIN, END, main, redraw, told
-from gateway.problems import STATUS_BY_CODE, problem
-from gateway.tool_errors import error_result
-from shared import close_codes, errors
+from gateway.mcp.errors import error_result
+from gateway.rest.problems import STATUS_BY_CODE, problem
+from shared import errors
 from shared.errors import BY_CODE, DocactorError
+from shared.wire import close_codes
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "errors.md"
 ONES: Final = sorted(told().items())

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from shared import id_settlement
-from shared.id_settlement import Known, Seen, Touched, Words, settle_ids
+from shared.index import settlement as id_settlement
+from shared.index.settlement import Known, Seen, Touched, Words, settle_ids
 
 LONG = "the harbour master wrote every ship into a ledger bound in green cloth"
 OTHER = "nobody remembers who lit the first lantern on the northern hill road"

@@ -29,7 +29,7 @@ SHARED_MUST_NOT_IMPORT: Final = {
 READS_THE_CLOCK: Final = {"now", "today", "utcnow"}  # of datetime and date
 
 # Where an actor may be called. Everything else takes a port and is tested without a cluster.
-MAY_CALL_ACTORS: Final = {"actors/ray_slots.py", "gateway/router.py"}
+MAY_CALL_ACTORS: Final = {"actors/directory/ray_slots.py", "gateway/router.py"}
 
 MAX_FILE_LINES: Final = 500
 MAX_MEDIAN_FILE_LINES: Final = 170

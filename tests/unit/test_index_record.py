@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from shared.id_settlement import Known, Words
-from shared.index_record import Entry, Lately, Removed, SavedIndex, SpliceWriter
+from shared.index.record import Entry, Lately, Removed, SavedIndex, SpliceWriter
+from shared.index.settlement import Known, Words
 from shared.limits import MAX_REMEMBERED, REMEMBER_REMOVED_MS
 from shared.tree import Hints
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from actors import json_log
-from gateway import logs
+from gateway.server import logs
 from shared.errors import StorageUnavailable
 
 TEXT = "words of a document"

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from shared.document.writing import Draft
 from shared.errors import FindNotMatched, InvalidCursor, LargeDelete, StaleBlock
 from shared.limits import MAX_DIFF_INLINE, MAX_PLANS, MAX_READ_CHARS
 from shared.protocol import WriteResult
-from shared.writing import Draft
 from tests.unit.documents import SCRIBE, Bench, anchors, text_of
 from tests.unit.editors import Editor
 
@@ -55,8 +55,8 @@ def text(prefix: str, blocks: int = BLOCKS) -> str:
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Ten blocks, of which more than four unequal ones are many."""
-    monkeypatch.setattr("shared.block_patch.MAX_DIFF_INLINE", 4)
-    monkeypatch.setattr("shared.writing.MAX_DIFF_INLINE", 4)
+    monkeypatch.setattr("shared.patch.patch.MAX_DIFF_INLINE", 4)
+    monkeypatch.setattr("shared.document.writing.MAX_DIFF_INLINE", 4)
     return await Bench.of(text("old", 10))
 
 

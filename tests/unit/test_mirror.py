@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from pycrdt import XmlElement, XmlText
 
-from actors.document import Document
-from actors.store_memory import MemoryStore
-from actors.stored import DocumentStore
-from shared.blocks import read
+from actors.document.document import Document
+from actors.storage.store_memory import MemoryStore
+from actors.storage.stored import DocumentStore
 from shared.budget import Allowance
+from shared.feed.mirror import Mirror
 from shared.markdown.parse import parse
-from shared.mirror import Mirror
 from shared.protocol import Caller, ReadChangesRequest, ReadDocumentRequest
 from shared.tree import Node
-from shared.yjs_update import decode_state_vector
+from shared.yjs.blocks import read
+from shared.yjs.update import decode_state_vector
 from tests.unit.editors import Editor
 from tests.unit.mirror_writer import WHOLE, Writer
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.block_edit import edit
-from shared.pairing import Child, lay_out
 from shared.tree import Node, Text
+from shared.yjs.edit import edit
+from shared.yjs.pairing import Child, lay_out
 from tests.unit.blocks_trees import Page
 
 WORDS = st.sampled_from(("", "a", "river", "rivers", "stone bridge", "stone bridges", "sea"))

@@ -10,16 +10,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from shared.block_changes import ChangeLog, Draft, Kind
-from shared.block_patch import plan_patch
-from shared.cursor import Cursor
 from shared.errors import BaseExpired, BaseRequired, EmptyPatch, LargeDelete, StaleBlock
+from shared.feed.block_changes import ChangeLog, Draft, Kind
+from shared.feed.cursor import Cursor
 from shared.ids import BlockRef, text_hash
-from shared.patch_types import Delete, NewBlock, Plan, Replace, Seen
+from shared.patch.patch import plan_patch
+from shared.patch.types import Delete, NewBlock, Plan, Replace, Seen
 from shared.protocol import WriteOptions
 from shared.tree import Block
-from shared.view import Shown
-from shared.views import Views, cursor_after_write
+from shared.views.conversation import Shown
+from shared.views.views import Views, cursor_after_write
 from tests.unit.patch_world import (
     MERGER,
     WORDS,

@@ -17,8 +17,8 @@ from shared.errors import (
     UnsupportedMode,
 )
 from shared.ids import BlockRef, text_hash
-from shared.patch_move import plan_move
-from shared.patch_types import NOTHING_SEEN, Plan, Seen, apply_to_list
+from shared.patch.move import plan_move
+from shared.patch.types import NOTHING_SEEN, Plan, Seen, apply_to_list
 from shared.protocol import OnConflict, Place, WriteOptions
 from tests.unit.patch_world import Doc, after, block_id, doc, ids, ops, present, saw
 

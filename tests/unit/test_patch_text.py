@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.document.writing import canonical, canonical_blocks
 from shared.errors import (
     FindNotMatched,
     InvalidArgument,
@@ -21,11 +22,10 @@ from shared.errors import (
 from shared.ids import BlockRef, text_hash
 from shared.limits import MAX_TEXT_EDITS
 from shared.markdown.parse import parse
-from shared.patch_text import Reader, plan_replace_text
-from shared.patch_types import NewBlock, Plan, Present, apply_to_list
+from shared.patch.replace_text import Reader, plan_replace_text
+from shared.patch.types import NewBlock, Plan, Present, apply_to_list
 from shared.protocol import OnConflict, TextEdit, WriteOptions
 from shared.tree import Block
-from shared.writing import canonical, canonical_blocks
 
 TEXT = """# Plan
 

@@ -14,8 +14,8 @@ from shared.errors import (
     UnsupportedMode,
 )
 from shared.ids import BlockRef, text_hash
-from shared.patch_types import NOTHING_SEEN, Plan, Seen, digest_of
-from shared.patch_verbs import plan_delete, plan_insert, plan_replace
+from shared.patch.types import NOTHING_SEEN, Plan, Seen, digest_of
+from shared.patch.verbs import plan_delete, plan_insert, plan_replace
 from shared.protocol import OnConflict, WriteOptions
 from tests.unit.patch_world import (
     MERGER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.placement import (
+from actors.directory.placement import (
     NodeLoad,
     by_preference,
     max_active,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import anyio
 import pytest
 
-from actors.directory import Directory
+from actors.directory.directory import Directory
 from shared.directory_protocol import Created
 from shared.errors import (
     DocumentNotFound,

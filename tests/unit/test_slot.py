@@ -13,7 +13,7 @@ import pytest
 
 from actors.life import LIFE, Event, State, after
 from actors.slots import Identity, Slot
-from actors.stored import StaleEpochError
+from actors.storage.stored import StaleEpochError
 from shared.errors import DocactorError, StaleAnchor, StorageUnavailable, WireError
 from shared.protocol import (
     Activated,

@@ -7,10 +7,10 @@ import random
 import pytest
 from pycrdt import Doc, XmlFragment, merge_updates
 
-from actors.document import Document
-from shared.lib0 import var_uint
-from shared.surrogates import CutsItselfError, Pairs, put_back, without
-from shared.yjs_update import Id, MalformedUpdateError, texts
+from actors.document.document import Document
+from shared.wire.lib0 import var_uint
+from shared.yjs.surrogates import CutsItselfError, Pairs, put_back, without
+from shared.yjs.update import Id, MalformedUpdateError, texts
 from tests.unit.documents import ANN, Bench
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 from pycrdt import XmlElement
 
-from shared.block_edit import edit
 from shared.markdown.parse import parse
 from shared.tree import Attrs, Node, Text
+from shared.yjs.edit import edit
 from tests.unit.blocks_trees import Page
 
 SMALL: Final = "| name | price |\n| --- | --- |\n| apple | 1 |\n| pear | 2 |\n| plum | 3 |"

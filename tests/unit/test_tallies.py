@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.commit_tally import CommitTally
-from actors.committer import Committer
-from actors.directory import Directory
-from actors.store_memory import MemoryStore
-from actors.tallies import NOTHING, Tallies
+from actors.directory.directory import Directory
+from actors.directory.tallies import NOTHING, Tallies
+from actors.storage.commit_tally import CommitTally
+from actors.storage.committer import Committer
+from actors.storage.store_memory import MemoryStore
 from shared.errors import StorageUnavailable
 from shared.limits import GATEWAY_GONE_S
 from shared.metrics import COMMIT_BUCKETS, DirectoryMetrics, GatewayReport, added

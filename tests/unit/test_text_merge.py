@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.limits import MAX_MERGE_WORDS
-from shared.text_merge import merge
+from shared.patch.text_merge import merge
 
 BASE = "The quick brown fox jumps over the lazy dog near the river bank today."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from actors.catalog_memory import MemoryCatalog
-from actors.token_register import TokenRegister
+from actors.directory.catalog_memory import MemoryCatalog
+from actors.directory.token_register import TokenRegister
 from shared.budget import Allowance
 from shared.directory_protocol import AuditRow
 from shared.errors import InvalidArgument

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.cursor import Cursor
 from shared.errors import BaseExpired
+from shared.feed.cursor import Cursor
 from shared.limits import MAX_OLDER_TEXTS, MAX_VIEWS, VIEW_TTL_MS
-from shared.patch_types import Seen, digest_of
-from shared.told import ToldTexts
-from shared.view import Shown
-from shared.views import Views, cursor_after_write
+from shared.patch.types import Seen, digest_of
+from shared.views.conversation import Shown
+from shared.views.told import ToldTexts
+from shared.views.views import Views, cursor_after_write
 from tests.unit.patch_world import Doc, block_id, doc, ids
 
 ANN = "ann"
@@ -358,7 +358,7 @@ def test_a_principal_whose_views_are_too_old_is_taken_out_of_the_file() -> None:
 def test_past_the_limit_the_principal_heard_of_least_lately_is_forgotten_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shared.views.MAX_VIEW_ENTRIES", 7)
+    monkeypatch.setattr("shared.views.views.MAX_VIEW_ENTRIES", 7)
     views = reading()
     views.on_read(ANN, Cursor(11), DOC, now=1)
     views.on_read("bob", Cursor(12), DOC, now=2)

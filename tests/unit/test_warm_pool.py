@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from actors.background import Background
+from actors.directory.warm_pool import WarmPool
 from actors.ports import Holder, SlotLostError
-from actors.warm_pool import WarmPool
 from shared.limits import SURPLUS_BEATS
 from tests.unit.cluster_double import FakeSlots, until
 
@@ -43,7 +43,7 @@ async def test_keeps_its_target(background: Background) -> None:
 async def test_the_replacement_of_a_taken_slot_starts_a_moment_later(
     background: Background, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.warm_pool.REFILL_PAUSE_S", 3600)
+    monkeypatch.setattr("actors.directory.warm_pool.REFILL_PAUSE_S", 3600)
     slots = FakeSlots()
     warm = pool(slots, background, target=4)
     await until(lambda: len(warm.blanks) == 4)

@@ -21,7 +21,7 @@ from pycrdt import (
     merge_updates,
 )
 
-from shared.yjs_update import (
+from shared.yjs.update import (
     MalformedUpdateError,
     decode_state_vector,
     ends,

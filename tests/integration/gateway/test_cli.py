@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.address_file import write_address
 from gateway.cli import NO_SERVER, REFUSED, USAGE, main
+from gateway.commands.address_file import write_address
 from gateway.owner_token import write_owner_token
 from shared.budget import Allowance
 from shared.errors import StorageUnavailable

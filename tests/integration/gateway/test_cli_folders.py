@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway import cli_folders
-from gateway.address_file import write_address
 from gateway.cli import NO_SERVER, REFUSED, main
+from gateway.commands import folders as cli_folders
+from gateway.commands.address_file import write_address
 from gateway.owner_token import write_owner_token
 from shared.errors import Overloaded
 from tests.in_process import served
@@ -131,7 +131,7 @@ def test_a_full_server_is_asked_again(
         waits.append(seconds)
         router.failure = None
 
-    monkeypatch.setattr("gateway.cli_folders.time.sleep", wait)
+    monkeypatch.setattr("gateway.commands.folders.time.sleep", wait)
     router.failure = Overloaded("no room.", retry_after_s=3)
     assert main(["create", str(folder)]) == 0
     assert waits == [3]

@@ -13,11 +13,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.backup import CATALOG_FILE, MANIFEST
-from actors.catalog import SqliteCatalog
-from actors.document_files import DocumentFiles
-from gateway.address_file import write_address
+from actors.directory.catalog import SqliteCatalog
+from actors.storage.document_files import DocumentFiles
+from actors.upkeep.backup import CATALOG_FILE, MANIFEST
 from gateway.cli import NO_SERVER, REFUSED, main
+from gateway.commands.address_file import write_address
 from gateway.owner_token import write_owner_token
 from shared.checkup import CatalogCopy, Checkup, Copied, Problem
 from tests.in_process import served
@@ -68,7 +68,7 @@ def state(folder: Path) -> list[tuple[str, str, str]]:
 def server_lock(data: Path) -> Iterator[None]:
     """Another process that has the folder as a server has it."""
     code = (
-        "import sys; from pathlib import Path; from gateway.data_lock import no_server_on\n"
+        "import sys; from pathlib import Path; from gateway.server.data_lock import no_server_on\n"
         "with no_server_on(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.address_file import read_address, remove_address, write_address
+from gateway.commands.address_file import read_address, remove_address, write_address
 from gateway.owner_token import read_owner_token, write_owner_token
 from gateway.settings import FIELDS, describe, load
 from shared.errors import InvalidArgument

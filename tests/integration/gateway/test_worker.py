@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from gateway.app import create_app
-from gateway.serving import GatewayServer, server_config
+from gateway.server.serving import GatewayServer, server_config
 from gateway.settings import Settings
 from gateway.worker import ORDER_VARIABLE, WorkerOrder, join_ray, read_order
 from tests.in_process import served

@@ -11,12 +11,12 @@ from typing import Self
 
 import anyio
 
-from actors.editor_hub import EditorHub
-from actors.link_server import LinkServer
-from gateway.link import DocumentLink
-from gateway.link_session import Shared
-from shared.frames import Ack
+from actors.document.editor_hub import EditorHub
+from actors.document.link_server import LinkServer
+from gateway.editors.link import DocumentLink
+from gateway.editors.link_session import Shared
 from shared.protocol import Route, RouteKey
+from shared.wire.frames import Ack
 from tests.unit.wire.fakes import FakeDocument
 
 NODE = "node-1"

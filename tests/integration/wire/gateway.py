@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from gateway.link import DocumentLink
+from gateway.editors.link import DocumentLink
 from shared.errors import CapabilityDenied, DocumentNotFound, Overloaded, Unauthenticated
 from shared.limits import SOCKET_MESSAGE_BYTES
 from shared.protocol import Caller

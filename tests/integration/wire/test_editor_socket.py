@@ -12,13 +12,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from gateway.editor_socket import editor_socket
-from gateway.socket_protocol import EditorSocketProtocol
-from shared import close_codes
-from shared.frames import UpdateKind
+from gateway.editors.editor_socket import editor_socket
+from gateway.editors.socket_protocol import EditorSocketProtocol
 from shared.limits import MAX_FRAME_BYTES, SOCKET_MESSAGE_BYTES
-from shared.sync_session import Apply, Awareness, Step1, SyncSession, Value
-from shared.y_protocol import (
+from shared.wire import close_codes
+from shared.wire.frames import UpdateKind
+from shared.wire.sync_session import Apply, Awareness, Step1, SyncSession, Value
+from shared.wire.y_protocol import (
     EMPTY_STATE_VECTOR,
     EMPTY_UPDATE,
     AwarenessEntry,
@@ -90,7 +90,7 @@ async def test_a_refusal_is_a_close_code(gateway: Gateway, ref: str, token: str,
 async def test_a_gateway_takes_so_many_editors(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.editor_socket.MAX_SESSIONS_PER_GATEWAY", 1)
+    monkeypatch.setattr("gateway.editors.editor_socket.MAX_SESSIONS_PER_GATEWAY", 1)
     async with joined(gateway) as first:
         await values(first, 1)
         async with joined(gateway) as second:
@@ -268,7 +268,7 @@ async def test_sockets_stay_open_while_the_document_moves(gateway: Gateway) -> N
 async def test_a_silent_client_is_sent_something_now_and_then(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.outbox.SOCKET_QUIET_S", 0.02)
+    monkeypatch.setattr("gateway.editors.outbox.SOCKET_QUIET_S", 0.02)
     async with joined(gateway) as client:
         await values(client, 1)
         assert await values(client, 2) == [Awareness((), b"\x00")] * 2
@@ -284,8 +284,8 @@ async def _raw(client: ClientConnection) -> Value | str:
 async def test_a_slow_reader_is_closed_and_slows_nobody(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.outbox.OUTBOX_FRAMES", 50)
-    monkeypatch.setattr("gateway.outbox.SOCKET_CLOSE_S", 0.1)
+    monkeypatch.setattr("gateway.editors.outbox.OUTBOX_FRAMES", 50)
+    monkeypatch.setattr("gateway.editors.outbox.SOCKET_CLOSE_S", 0.1)
     hub = gateway.stage.actor.hub
     async with joined(gateway) as fast, joined(gateway) as slow:
         await values(fast, 1)
@@ -309,8 +309,8 @@ async def test_a_slow_reader_is_closed_and_slows_nobody(
 async def test_who_sends_too_fast_is_read_more_slowly_and_loses_nothing(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.pace.BURST_FRAMES", 10)
-    monkeypatch.setattr("shared.pace.SOCKET_FRAMES_PER_S", 100)
+    monkeypatch.setattr("shared.wire.pace.BURST_FRAMES", 10)
+    monkeypatch.setattr("shared.wire.pace.SOCKET_FRAMES_PER_S", 100)
     gateway.document.commit_soon = True
     async with joined(gateway) as fast, joined(gateway) as other:
         await values(fast, 1)

@@ -10,10 +10,11 @@ import pytest
 from pycrdt import Doc, Text
 from websockets.asyncio.client import ClientConnection, connect
 
-from gateway.hocuspocus_socket import hocuspocus_socket
-from gateway.socket_protocol import EditorSocketProtocol
-from shared import close_codes
-from shared.hocuspocus_protocol import (
+from gateway.editors.hocuspocus_socket import hocuspocus_socket
+from gateway.editors.socket_protocol import EditorSocketProtocol
+from shared.limits import MAX_FRAME_BYTES
+from shared.wire import close_codes
+from shared.wire.hocuspocus_protocol import (
     KEEP_ALIVE,
     PING,
     PONG,
@@ -24,10 +25,9 @@ from shared.hocuspocus_protocol import (
     permission_denied_message,
     read_frame,
 )
-from shared.lib0 import var_string
-from shared.limits import MAX_FRAME_BYTES
-from shared.sync_session import Apply, Awareness, QueryAwareness, Step1
-from shared.y_protocol import (
+from shared.wire.lib0 import var_string
+from shared.wire.sync_session import Apply, Awareness, QueryAwareness, Step1
+from shared.wire.y_protocol import (
     EMPTY_STATE_VECTOR,
     EMPTY_UPDATE,
     AwarenessEntry,
@@ -248,7 +248,7 @@ async def test_a_new_token_changes_whose_session_it_is(gateway: Gateway, client:
 async def test_a_document_that_cannot_be_opened_just_now_is_opened_later(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.hocuspocus_socket.REOPEN_S", 0.01)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.REOPEN_S", 0.01)
     await client.ask(at="full")
     await client.join()
     gateway.full.clear()
@@ -258,8 +258,8 @@ async def test_a_document_that_cannot_be_opened_just_now_is_opened_later(
 async def test_a_document_that_takes_too_long_sends_the_client_away_for_a_while(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.hocuspocus_socket.REOPEN_S", 0.01)
-    monkeypatch.setattr("gateway.hocuspocus_socket.SOCKET_OPEN_S", 0.05)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.REOPEN_S", 0.01)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.SOCKET_OPEN_S", 0.05)
     await client.ask(at="full")
     assert (await closed(client.connection))[0] == close_codes.TRY_AGAIN
 
@@ -267,8 +267,8 @@ async def test_a_document_that_takes_too_long_sends_the_client_away_for_a_while(
 async def test_a_gateway_takes_so_many_sessions(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.hocuspocus_socket.MAX_SESSIONS_PER_GATEWAY", 1)
-    monkeypatch.setattr("gateway.hocuspocus_socket.REOPEN_S", 0.01)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.MAX_SESSIONS_PER_GATEWAY", 1)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.REOPEN_S", 0.01)
     await client.join()
     async with joined(gateway) as second:
         assert (await closed(second))[0] == close_codes.TRY_AGAIN
@@ -281,7 +281,7 @@ async def test_a_gateway_takes_so_many_sessions(
 async def test_a_socket_that_opens_nothing_is_closed(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.hocuspocus_socket.BARE_SOCKET_S", 0.05)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.BARE_SOCKET_S", 0.05)
     async with joined(gateway) as bare, joined(gateway) as used:
         await Client(used).join()
         assert (await closed(bare))[0] == close_codes.TRY_AGAIN
@@ -323,7 +323,7 @@ async def test_presence_comes_back_to_its_sender_and_ends_with_the_document(
 async def test_a_silent_client_is_sent_something_now_and_then(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.outbox.SOCKET_QUIET_S", 0.02)
+    monkeypatch.setattr("gateway.editors.outbox.SOCKET_QUIET_S", 0.02)
     async with joined(gateway) as connection:
         with anyio.fail_after(10):
             assert [await connection.recv() for _ in range(2)] == [KEEP_ALIVE] * 2
@@ -398,7 +398,7 @@ async def test_whoever_asks_again_is_answered_once_and_for_the_last_time_asked(
 async def test_a_socket_is_no_place_to_guess_tokens(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.hocuspocus_socket.MAX_REFUSALS", 10)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.MAX_REFUSALS", 10)
     for number in range(12):
         await client.say(b"\x02\x00" + var_string(f"guess {number}"), at=f"doc\x00{number}")
     assert (await closed(client.connection))[0] == close_codes.UNAUTHENTICATED

@@ -9,13 +9,23 @@ import anyio
 import pytest
 from pycrdt import Doc, Text
 
-from gateway.link import DocumentLink
-from shared import close_codes, limits
+from gateway.editors.link import DocumentLink
+from shared import limits
 from shared.errors import Moved
-from shared.frames import Ack, Frame, FrameReader, Hello, Kind, Open, UpdateKind, encode_control
 from shared.protocol import Route, RouteKey
-from shared.sync_session import Awareness
-from shared.y_protocol import (
+from shared.wire import close_codes
+from shared.wire.frames import (
+    Ack,
+    Frame,
+    FrameReader,
+    Hello,
+    Kind,
+    Open,
+    UpdateKind,
+    encode_control,
+)
+from shared.wire.sync_session import Awareness
+from shared.wire.y_protocol import (
     EMPTY_STATE_VECTOR,
     AwarenessEntry,
     decode_awareness,
@@ -111,7 +121,7 @@ async def test_whoever_does_not_begin_with_a_hello_is_cut_off(stage: Stage, sent
 async def test_whoever_says_nothing_is_cut_off(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.link_server.LINK_HELLO_S", 0.05)
+    monkeypatch.setattr("actors.document.link_server.LINK_HELLO_S", 0.05)
     reader, writer = await opened(stage.actor.route.link)
     with anyio.fail_after(5):
         assert await _to_the_end(reader) == b""
@@ -296,10 +306,10 @@ async def test_waiting_calls_survive_a_move_and_see_what_changed_meanwhile(stage
 async def test_an_actor_that_answers_no_ping_is_given_up(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.link.LINK_PING_S", 0.02)
-    monkeypatch.setattr("gateway.link.LINK_DEAD_S", 0.1)
+    monkeypatch.setattr("gateway.editors.link.LINK_PING_S", 0.02)
+    monkeypatch.setattr("gateway.editors.link.LINK_DEAD_S", 0.1)
     monkeypatch.setattr(
-        "actors.link_server.ServerLink.frame_received",
+        "actors.document.link_server.ServerLink.frame_received",
         lambda self, frame: self._hello(frame) if frame.kind == Kind.HELLO else None,
     )
     await stage.link()
@@ -309,8 +319,8 @@ async def test_an_actor_that_answers_no_ping_is_given_up(
 async def test_an_actor_that_is_there_is_not_given_up(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.link.LINK_PING_S", 0.01)
-    monkeypatch.setattr("gateway.link.LINK_DEAD_S", 0.2)
+    monkeypatch.setattr("gateway.editors.link.LINK_PING_S", 0.01)
+    monkeypatch.setattr("gateway.editors.link.LINK_DEAD_S", 0.2)
     seen: list[Frame] = []
     link = await stage.link()
     connection = link._connection
@@ -324,9 +334,9 @@ async def test_an_actor_that_is_there_is_not_given_up(
 async def test_while_the_document_is_backlogged_nothing_more_is_read(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.link_server.LINK_PING_S", 0.01)
-    monkeypatch.setattr("gateway.link.LINK_PING_S", 0.01)
-    monkeypatch.setattr("gateway.link.LINK_DEAD_S", 0.15)
+    monkeypatch.setattr("actors.document.link_server.LINK_PING_S", 0.01)
+    monkeypatch.setattr("gateway.editors.link.LINK_PING_S", 0.01)
+    monkeypatch.setattr("gateway.editors.link.LINK_DEAD_S", 0.15)
     link = await stage.link()
     sink = Sink()
     session = link.open_session(sink, Open(ANNA))
@@ -358,7 +368,7 @@ async def test_while_the_document_is_backlogged_nothing_more_is_read(
 async def test_a_gateway_that_does_not_read_is_cut_off_and_others_do_not_notice(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.link_server.LINK_OUTBOX_BYTES", 2**20)
+    monkeypatch.setattr("actors.document.link_server.LINK_OUTBOX_BYTES", 2**20)
     _, writer = await opened(stage.actor.route.link)
     writer.write(encode_control(Kind.HELLO, Hello(stage.actor.key, "stuck")))
     link = await stage.link()

@@ -6,9 +6,9 @@ import anyio
 import pytest
 from pycrdt import Doc, Text
 
-from actors.document_port import Peer
-from actors.link_server import ServerLink
-from shared.frames import Frame, Kind
+from actors.document.document_port import Peer
+from actors.document.link_server import ServerLink
+from shared.wire.frames import Frame, Kind
 from tests.integration.wire.actor import Stage, staged, until
 from tests.unit.wire.fakes import ANNA
 

@@ -14,9 +14,9 @@ from starlette.applications import Starlette
 
 from gateway.app import create_app
 from gateway.auth import Authenticator
+from gateway.mcp.context import ToolContext
+from gateway.mcp.tools import mcp_server
 from gateway.settings import Settings
-from gateway.tool_context import ToolContext
-from gateway.tools import mcp_server
 from tests.unit.gateway.fakes import FakeRouter
 
 McpClient = Client[FastMCPTransport]

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import UNSET
 
 from shared.budget import Allowance
-from shared.cursor import Cursor, CursorCodec
 from shared.directory_protocol import (
     AuditRow,
     Created,
@@ -23,6 +22,7 @@ from shared.directory_protocol import (
 )
 from shared.errors import DocactorError, DocumentNotFound, InvalidArgument
 from shared.expiry import expiry
+from shared.feed.cursor import Cursor, CursorCodec
 from shared.ids import ALPHABET, anchor, mint_block_id, mint_doc_id
 from shared.metrics import DirectoryMetrics, GatewayReport
 from shared.protocol import (

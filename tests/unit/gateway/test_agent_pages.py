@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from gateway.agent_pages import INDEX_PATH, SKILL, SKILL_PATH
-from gateway.openapi import description
+from gateway.rest.openapi import description
 from shared import errors
 from tests.unit.gateway.conftest import BASE, McpClient
 

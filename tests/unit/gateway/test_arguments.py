@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import arguments
-from gateway.arguments import Unfit
+from gateway.mcp import arguments
+from gateway.mcp.arguments import Unfit
 from shared.errors import DocumentNotFound, InvalidArgument, InvalidCursor
 from shared.ids import BlockRef
 from shared.limits import MAX_SAFE_INTEGER

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from gateway.auth import LOCAL_AGENT, LOCAL_PERSON, Authenticator, DocactorTokens, mcp_caller
-from gateway.profiles import AUTHOR, READER, profile
-from gateway.waiting import Held
+from gateway.mcp.profiles import AUTHOR, READER, profile
+from gateway.mcp.waiting import Held
 from shared.errors import Overloaded, Unauthenticated
 from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S, TOKEN_UNSURE_S
 from shared.protocol import Caller

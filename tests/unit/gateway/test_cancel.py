@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.cancel import CancelOnDisconnect
+from gateway.mcp.cancel import CancelOnDisconnect
 from tests.unit.gateway.fakes import OWNER, FakeRouter
 
 pytestmark = pytest.mark.anyio

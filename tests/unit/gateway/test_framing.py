@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.framing import frame, new_nonce, unframe
+from gateway.mcp.framing import frame, new_nonce, unframe
 
 NONCES = st.text("0123456789abcdef", min_size=8, max_size=8)
 LINES = st.text(st.characters(exclude_characters="\r\n"), max_size=20)

@@ -16,10 +16,10 @@ from starlette.applications import Starlette
 from gateway.app import create_app
 from gateway.auth import LOCAL_AGENT, Authenticator
 from gateway.counts import GatewayCounts
+from gateway.mcp.context import ToolContext
+from gateway.mcp.tools import mcp_server
+from gateway.mcp.waiting import Held
 from gateway.settings import Settings
-from gateway.tool_context import ToolContext
-from gateway.tools import mcp_server
-from gateway.waiting import Held
 from shared.errors import Overloaded
 from shared.metrics import GatewayReport, ToolCalls
 from tests.unit.gateway.conftest import McpClient

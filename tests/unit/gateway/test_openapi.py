@@ -12,8 +12,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from gateway.openapi import PATH, description
-from gateway.problems import MEDIA_TYPE
+from gateway.rest.openapi import PATH, description
+from gateway.rest.problems import MEDIA_TYPE
 from tests.unit.gateway.fakes import FakeRouter
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from starlette.types import Message, Scope
 
 from gateway.app import create_app
 from gateway.settings import Settings
-from shared import close_codes
+from shared.wire import close_codes
 from tests.unit.gateway.fakes import FakeRouter
 
 pytestmark = pytest.mark.anyio

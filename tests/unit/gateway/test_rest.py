@@ -6,8 +6,8 @@ import anyio
 import httpx
 import pytest
 
-from gateway.framing import frame
-from gateway.problems import MEDIA_TYPE, STATUS_BY_CODE
+from gateway.mcp.framing import frame
+from gateway.rest.problems import MEDIA_TYPE, STATUS_BY_CODE
 from shared.directory_protocol import DirectoryStatus
 from shared.errors import BY_CODE, InternalError, Overloaded, RateLimited
 from shared.limits import MAX_DOCUMENT_BYTES

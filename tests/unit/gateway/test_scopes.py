@@ -8,8 +8,8 @@ from typing import Any, Final, get_args
 import httpx
 import pytest
 
-from gateway import profiles
-from gateway.openapi import OPERATIONS, Operation
+from gateway.mcp import profiles
+from gateway.rest.openapi import OPERATIONS, Operation
 from shared.access import allows, scopes_of
 from shared.protocol import Caller, Scope
 from shared.tokens import hash_token

@@ -7,8 +7,8 @@ import logging
 import anyio
 import pytest
 
-from gateway.framing import unframe
-from gateway.tool_errors import error_result, unexpected
+from gateway.mcp.errors import error_result, unexpected
+from gateway.mcp.framing import unframe
 from shared.errors import BY_CODE, InternalError, Moved, StaleBlock
 from tests.unit.gateway.conftest import McpClient, text_of
 from tests.unit.gateway.fakes import FakeRouter

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.tool_schemas import output_schema
-from gateway.tools import INSTRUCTIONS
+from gateway.mcp.schemas import output_schema
+from gateway.mcp.tools import INSTRUCTIONS
 from shared.protocol import (
     ChangedBlock,
     Conflict,

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.waiting import ChangesWait, Held
+from gateway.mcp.waiting import ChangesWait, Held
 from shared.errors import Overloaded
 from shared.ids import BlockRef
 from shared.limits import WOKEN_READS

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.framing import frame, unframe
+from gateway.mcp.framing import frame, unframe
 from shared.editor_shape import stock_attributes, stock_mark
 from shared.markdown.canon import CARRIER
 from shared.markdown.join import anchored, join

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from pycrdt import Doc, Text, TransactionEvent, merge_updates
 
-from actors.document_port import Committed, Verdict
+from actors.document.document_port import Committed, Verdict
 from shared.errors import DocactorError, StorageUnavailable
 from shared.protocol import Caller
-from shared.y_protocol import EMPTY_UPDATE
-from shared.yjs_update import MalformedUpdateError, decode_state_vector, has_gap
+from shared.wire.y_protocol import EMPTY_UPDATE
+from shared.yjs.update import MalformedUpdateError, decode_state_vector, has_gap
 
 ANNA = Caller("person:anna", "Anna", scopes=frozenset({"read", "write"}))
 BEN = Caller("person:ben", "Ben", scopes=frozenset({"read", "write"}))

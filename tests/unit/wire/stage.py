@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from pycrdt import Doc, Text
 
-from actors.editor_hub import EditorHub
-from shared.frames import (
+from actors.document.editor_hub import EditorHub
+from shared.limits import LINK_FRAME_BYTES
+from shared.protocol import Caller
+from shared.wire.frames import (
     Ack,
     Frame,
     FrameReader,
@@ -18,9 +20,7 @@ from shared.frames import (
     pack,
     split_session,
 )
-from shared.limits import LINK_FRAME_BYTES
-from shared.protocol import Caller
-from shared.y_protocol import AwarenessEntry, encode_awareness
+from shared.wire.y_protocol import AwarenessEntry, encode_awareness
 from tests.unit.wire.fakes import ANNA, BEN, FakeDocument
 
 Told = tuple[Kind, int, bytes]

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from shared.awareness import NO_CHANGE, AwarenessChange, AwarenessGuard, AwarenessRoom
 from shared.limits import (
     AWARENESS_TOMBSTONES,
     MAX_AWARENESS_BYTES,
@@ -17,7 +16,8 @@ from shared.limits import (
     MAX_AWARENESS_ROOM_BYTES,
     MAX_CLIENT_ID,
 )
-from shared.y_protocol import AwarenessEntry
+from shared.wire.awareness import NO_CHANGE, AwarenessChange, AwarenessGuard, AwarenessRoom
+from shared.wire.y_protocol import AwarenessEntry
 
 
 def says(client: int, clock: int, name: str | None = "x") -> AwarenessEntry:

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import y_protocol
-from shared.lib0 import MAX_VAR_UINT, Decoder, MalformedMessage, var_bytes, var_string, var_uint
-from shared.y_protocol import (
+from shared.wire import y_protocol
+from shared.wire.lib0 import (
+    MAX_VAR_UINT,
+    Decoder,
+    MalformedMessage,
+    var_bytes,
+    var_string,
+    var_uint,
+)
+from shared.wire.y_protocol import (
     AwarenessEntry,
     check_states,
     decode_awareness,

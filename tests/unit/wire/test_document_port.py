@@ -9,8 +9,8 @@ from typing import Protocol
 import pytest
 from pycrdt import Doc, Text
 
-from actors.document_port import Committed, DocumentPort
-from actors.stored import NotCommittedError
+from actors.document.document_port import Committed, DocumentPort
+from actors.storage.stored import NotCommittedError
 from shared.errors import DocactorError, StorageUnavailable
 from tests.unit.documents import Bench
 from tests.unit.wire.fakes import ANNA, FakeDocument

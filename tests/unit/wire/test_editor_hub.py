@@ -6,10 +6,12 @@ import msgspec
 import pytest
 from pycrdt import Doc, Text
 
-from actors.editor_hub import EditorHub
-from shared import close_codes
-from shared.close_codes import FORBIDDEN, NOT_FOUND
-from shared.frames import (
+from actors.document.editor_hub import EditorHub
+from shared.limits import MAX_SESSIONS_PER_DOCUMENT, MAX_STEP2_REQUESTS
+from shared.protocol import Caller
+from shared.wire import close_codes
+from shared.wire.close_codes import FORBIDDEN, NOT_FOUND
+from shared.wire.frames import (
     Ack,
     Kick,
     Kind,
@@ -17,9 +19,7 @@ from shared.frames import (
     UpdateKind,
     decode_control,
 )
-from shared.limits import MAX_SESSIONS_PER_DOCUMENT, MAX_STEP2_REQUESTS
-from shared.protocol import Caller
-from shared.y_protocol import (
+from shared.wire.y_protocol import (
     EMPTY_STATE_VECTOR,
     EMPTY_UPDATE,
 )

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import Moved, WireError, from_wire
-from shared.frames import (
+from shared.protocol import RouteKey
+from shared.wire.frames import (
     PING_FRAME,
     PONG_FRAME,
     Ack,
@@ -26,8 +27,7 @@ from shared.frames import (
     encode_session,
     split_session,
 )
-from shared.lib0 import MalformedMessage, var_uint
-from shared.protocol import RouteKey
+from shared.wire.lib0 import MalformedMessage, var_uint
 from tests.unit.wire.fakes import ANNA
 
 KEY = RouteKey("abcdefghijkl", 3, "secret")

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.frames import Ack, UpdateKind
-from shared.hocuspocus_document import HocuspocusDocument
-from shared.hocuspocus_protocol import (
+from shared.limits import MAX_ADDRESS_BYTES
+from shared.wire.frames import Ack, UpdateKind
+from shared.wire.hocuspocus_document import HocuspocusDocument
+from shared.wire.hocuspocus_protocol import (
     KEEP_ALIVE,
     PONG,
     SYNC_REFUSED,
@@ -29,10 +30,14 @@ from shared.hocuspocus_protocol import (
     read_frame,
     stateless_message,
 )
-from shared.lib0 import MalformedMessage, var_string
-from shared.limits import MAX_ADDRESS_BYTES
-from shared.sync_session import Apply, Awareness, Step1
-from shared.y_protocol import AwarenessEntry, query_awareness_message, step1_message, update_message
+from shared.wire.lib0 import MalformedMessage, var_string
+from shared.wire.sync_session import Apply, Awareness, Step1
+from shared.wire.y_protocol import (
+    AwarenessEntry,
+    query_awareness_message,
+    step1_message,
+    update_message,
+)
 
 VECTORS: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "hocuspocus_vectors.json").read_text()

@@ -8,16 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import close_codes
-from shared.frames import UpdateKind
-from shared.hocuspocus_protocol import (
+from shared.limits import (
+    MAX_FRAME_BYTES,
+    MAX_SOCKET_DOCUMENTS,
+    MAX_WAITING_BYTES,
+    MAX_WAITING_FRAMES,
+)
+from shared.wire import close_codes
+from shared.wire.frames import UpdateKind
+from shared.wire.hocuspocus_protocol import (
     PING,
     PONG,
     addressed,
     permission_denied_message,
     stateless_message,
 )
-from shared.hocuspocus_session import (
+from shared.wire.hocuspocus_session import (
     Authenticate,
     Event,
     HocuspocusSession,
@@ -25,15 +31,9 @@ from shared.hocuspocus_session import (
     Reply,
     Said,
 )
-from shared.lib0 import var_string
-from shared.limits import (
-    MAX_FRAME_BYTES,
-    MAX_SOCKET_DOCUMENTS,
-    MAX_WAITING_BYTES,
-    MAX_WAITING_FRAMES,
-)
-from shared.sync_session import Apply, Close, QueryAwareness, Step1, Value
-from shared.y_protocol import query_awareness_message, step1_message, update_message
+from shared.wire.lib0 import var_string
+from shared.wire.sync_session import Apply, Close, QueryAwareness, Step1, Value
+from shared.wire.y_protocol import query_awareness_message, step1_message, update_message
 
 STEP1 = step1_message(b"\x00")
 DETACH = b"\x07"

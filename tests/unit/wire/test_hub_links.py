@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycrdt import Doc, Text
 
-from actors.editor_hub import EditorHub
-from shared import close_codes
-from shared.frames import (
+from actors.document.editor_hub import EditorHub
+from shared.wire import close_codes
+from shared.wire.frames import (
     Frame,
     Kick,
     Kind,
@@ -17,7 +17,7 @@ from shared.frames import (
     decode_control,
     encode_session,
 )
-from shared.lib0 import MalformedMessage
+from shared.wire.lib0 import MalformedMessage
 from tests.unit.wire.fakes import FakeDocument
 from tests.unit.wire.stage import Editor, FakePeer, Stage
 

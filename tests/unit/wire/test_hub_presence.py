@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from shared import close_codes
-from shared.frames import (
+from shared.limits import RENEWAL_S
+from shared.wire import close_codes
+from shared.wire.frames import (
     EVERYBODY,
     Kick,
     Kind,
     decode_control,
 )
-from shared.limits import RENEWAL_S
-from shared.y_protocol import (
+from shared.wire.y_protocol import (
     AwarenessEntry,
     decode_awareness,
     encode_awareness,

@@ -14,7 +14,7 @@ from shared.limits import (
     SOCKET_BYTES_PER_S,
     SOCKET_FRAMES_PER_S,
 )
-from shared.pace import Pace
+from shared.wire.pace import Pace
 
 
 def test_a_burst_waits_for_nothing_and_what_follows_has_the_steady_rate() -> None:

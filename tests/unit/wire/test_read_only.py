@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycrdt import Doc, Snapshot, Text
 
-from shared.read_only import adds_nothing
-from shared.y_protocol import EMPTY_UPDATE
+from shared.wire.y_protocol import EMPTY_UPDATE
+from shared.yjs.read_only import adds_nothing
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data" / "y_wire_vectors.json").read_text())
 

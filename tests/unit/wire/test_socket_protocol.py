@@ -12,7 +12,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
-from gateway.socket_protocol import EXTENSION, EditorSocketProtocol, binary_frame
+from gateway.editors.socket_protocol import EXTENSION, EditorSocketProtocol, binary_frame
 
 
 @given(st.sampled_from([0, 1, 125, 126, 127, 65_535, 65_536, 100_000]))

@@ -7,8 +7,8 @@ from collections import deque
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from shared.frames import Ack
-from shared.sync_debt import SyncDebt
+from shared.wire.frames import Ack
+from shared.wire.sync_debt import SyncDebt
 
 
 def begun() -> SyncDebt:

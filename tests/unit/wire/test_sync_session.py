@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import close_codes
-from shared.frames import Ack, UpdateKind
-from shared.lib0 import var_bytes, var_uint
 from shared.limits import (
     MAX_AWARENESS_ENTRIES,
     MAX_AWARENESS_FRAME_BYTES,
     MAX_FRAME_BYTES,
     MAX_STEP2_BYTES,
 )
-from shared.sync_session import (
+from shared.wire import close_codes
+from shared.wire.frames import Ack, UpdateKind
+from shared.wire.lib0 import var_bytes, var_uint
+from shared.wire.sync_session import (
     Apply,
     Awareness,
     Close,
@@ -24,7 +24,7 @@ from shared.sync_session import (
     SyncSession,
     Value,
 )
-from shared.y_protocol import (
+from shared.wire.y_protocol import (
     AwarenessEntry,
     awareness_message,
     encode_awareness,

@@ -1,0 +1,46 @@
+"""An open document with its hub and the link's server end, as a slot holds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from actors.document.document import Document
+from actors.document.editor_hub import EditorHub
+from actors.document.link_server import LinkServer
+from actors.document.socket_folder import socket_folder
+from shared.protocol import Activation, RouteKey
+
+
+async def open_document(activation: Activation) -> Document:
+    """The document an activation names, from its SQLite file. Errors: `Document.open`."""
+    return await Document.open(
+        Path(activation.path),
+        activation.key,
+        seed=activation.seed,
+        title=activation.title,
+        caller=activation.caller,
+    )
+
+
+class DocumentLinks:
+    """All links to one activation of a document."""
+
+    def __init__(self, document: Document, key: RouteKey, host: str) -> None:
+        self._hub = EditorHub(document, key.doc_id)
+        document.on_presence(self._hub.presence)
+        self._server = LinkServer(self._hub, key, socket_folder(), host)
+
+    @property
+    def session_count(self) -> int:
+        return self._hub.sessions
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a call at some gateway waits for a change."""
+        return self._hub.waiting
+
+    async def start(self) -> tuple[str, str]:
+        return await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop()

@@ -1,0 +1,31 @@
+"""What is done to a document's storage while it is open: copies and checks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from actors.storage.stored import DocumentStore
+from shared.checkup import BackUpRequest, CheckRequest, Checkup, Copied
+from shared.protocol import Caller
+
+
+class Upkeep(ABC):
+    """Verbs that every open document has beside its own. Who may is decided by the gateway."""
+
+    @abstractmethod
+    async def _kept_in(self) -> DocumentStore:
+        """The store the document is in, when it is not being loaded again."""
+
+    async def back_up(self, caller: Caller, request: BackUpRequest) -> Copied:
+        """A copy of the document's file as of one instant, made while editing goes on.
+
+        Raises DocumentCorrupt, StorageUnavailable.
+        """
+        del caller
+        return await (await self._kept_in()).back_up(Path(request.path))
+
+    async def check(self, caller: Caller, request: CheckRequest) -> Checkup:
+        """Whether everything stored of the document is sound. Raises DocumentCorrupt."""
+        del caller
+        return await (await self._kept_in()).check(request.doc_id)

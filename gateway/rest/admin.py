@@ -1,0 +1,70 @@
+"""REST for whoever runs the server: deleting documents and bringing them back, draining nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.auth import Authenticator
+from gateway.mcp import arguments
+from gateway.mcp.context import ToolContext, require
+from gateway.rest.routes import answered, argument, json_response
+from shared.directory_protocol import DocumentRow, NodeStatus
+from shared.protocol import Caller
+
+
+class AdminRest:
+    """Handlers that all need the scope `admin`. `routes` goes into the application."""
+
+    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
+        self._context = context
+        self._authenticator = authenticator
+
+    def routes(self) -> list[Route]:
+        one = "/api/documents/{doc}"
+        return [
+            Route(one, answered(self.delete), methods=["DELETE"]),
+            Route(f"{one}/undelete", answered(self.undelete), methods=["POST"]),
+            Route("/api/nodes/{node}/drain", answered(self.drain), methods=["POST"]),
+            Route("/api/nodes/{node}/undrain", answered(self.undrain), methods=["POST"]),
+        ]
+
+    async def delete(self, request: Request) -> Response:
+        """Deletes a document. Says until when it can be had back."""
+        caller = await self._caller(request)
+        row: DocumentRow = await self._directory("delete_document", _ref(request), caller.principal)
+        return json_response(self._context.deleted(row, caller))
+
+    async def undelete(self, request: Request) -> Response:
+        caller = await self._caller(request)
+        row: DocumentRow = await self._directory(
+            "undelete_document", _ref(request), caller.principal
+        )
+        return json_response(self._context.summary(row, caller))
+
+    async def drain(self, request: Request) -> Response:
+        """Closes a node's documents; answers how far it is. `force=true`: with nowhere to go."""
+        await self._caller(request)
+        force = argument("force", request.query_params.get("force"), arguments.flag) or False
+        status: NodeStatus = await self._directory("drain_node", request.path_params["node"], force)
+        return json_response(status)
+
+    async def undrain(self, request: Request) -> Response:
+        await self._caller(request)
+        return json_response(await self._directory("undrain_node", request.path_params["node"]))
+
+    async def _directory(self, method: str, *args: object) -> Any:
+        return await self._context.router.directory(method, *args)
+
+    async def _caller(self, request: Request) -> Caller:
+        caller = await self._authenticator.of_header(request.headers.get("authorization"))
+        require(caller, "admin")
+        return caller
+
+
+def _ref(request: Request) -> str:
+    ref: str = argument("doc", request.path_params["doc"], arguments.document)
+    return ref

@@ -1,0 +1,189 @@
+"""REST for programs that do what agents do: reading, following and the verbs that write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.auth import Authenticator
+from gateway.mcp import arguments
+from gateway.mcp.context import ToolContext, read_markdown, require
+from gateway.mcp.quoting_tools import move_request
+from gateway.mcp.waiting import ChangesWait
+from gateway.rest.orders import (
+    BODIES,
+    ChangesQuery,
+    DeleteBody,
+    InsertBody,
+    MoveBody,
+    PatchBody,
+    ReadQuery,
+    ReplaceBody,
+    ReplaceTextBody,
+    WriteBody,
+)
+from gateway.rest.routes import (
+    Handler,
+    answered,
+    argument,
+    cursor_headers,
+    decoded,
+    json_response,
+    queried,
+)
+from shared.calls import WriteVerb
+from shared.ids import BlockRef
+from shared.protocol import (
+    Caller,
+    DeleteRequest,
+    InsertRequest,
+    PatchRequest,
+    Place,
+    ReadChangesRequest,
+    ReadDocumentRequest,
+    ReadDocumentResult,
+    ReplaceRequest,
+    ReplaceTextRequest,
+    Scope,
+    TextEdit,
+    WriteOptions,
+    WriteRequest,
+    WriteResult,
+)
+
+
+class VerbsRest:
+    """The handlers. `routes` goes into the application."""
+
+    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
+        self._context = context
+        self._authenticator = authenticator
+
+    def routes(self) -> list[Route]:
+        one = "/api/documents/{doc}"
+        writes = [
+            Route(f"{one}/{verb}", answered(self._writing(verb)), methods=["POST"])
+            for verb in BODIES
+        ]
+        return [
+            Route(one, answered(self.read), methods=["GET"]),
+            Route(f"{one}/changes", answered(self.changes), methods=["GET"]),
+            *writes,
+        ]
+
+    async def read(self, request: Request) -> Response:
+        """The tool `read_document`."""
+        caller, ref = await self._caller(request, "read"), _document(request)
+        query = queried(request, ReadQuery)
+        asked = ReadDocumentRequest(
+            section_id=_block("section_id", query.section_id),
+            find=query.find,
+            outline=query.outline,
+            format=query.format,
+            max_chars=query.max_chars,
+        )
+        result: ReadDocumentResult = await self._context.router.call(
+            ref, "read_document", caller, asked
+        )
+        answer = json_response(result)
+        answer.headers.update({**cursor_headers(result.cursor), "Cache-Control": "no-store"})
+        return answer
+
+    async def changes(self, request: Request) -> Response:
+        """The tool `read_changes`."""
+        caller, ref = await self._caller(request, "read"), _document(request)
+        query = queried(request, ChangesQuery)
+        asked = ReadChangesRequest(
+            cursor=query.cursor,
+            max_chars=query.max_chars,
+            exclude_self=query.exclude_self,
+            format=query.format,
+        )
+        wait = ChangesWait(self._context.router, self._context.held, ref, caller, asked)
+        answer = json_response(await wait.answer(query.wait, query.settle))
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    def _writing(self, verb: WriteVerb) -> Handler:
+        async def write(request: Request) -> Response:
+            caller, ref = await self._caller(request, "write"), _document(request)
+            order = await write_request(decoded(await request.body(), BODIES[verb]))
+            result: WriteResult = await self._context.router.call(ref, verb, caller, order)
+            return json_response(result)
+
+        return write
+
+    async def _caller(self, request: Request, scope: Scope) -> Caller:
+        caller = await self._authenticator.of_header(request.headers.get("authorization"))
+        require(caller, scope)
+        return caller
+
+
+async def write_request(body: WriteBody) -> WriteRequest:
+    """The order of a body, its Markdown parsed.
+
+    Raises InvalidArgument for a block that is none, UnsupportedMarkup, TooLarge.
+    """
+    options = WriteOptions(
+        body.base,
+        body.mode,
+        body.on_conflict,
+        body.dry_run,
+        isinstance(body, PatchBody) and body.allow_large_delete,
+        body.idempotency_key,
+    )
+    match body:
+        case DeleteBody():
+            return DeleteRequest(_blocks("blocks", body.blocks), options)
+        case MoveBody():
+            block = _block("block", body.block)
+            section = _block("section_id", body.section_id)
+            return move_request(block, section, _place(body.after), options)
+        case ReplaceTextBody():
+            edits = (
+                TextEdit(e.old_text, e.new_text, _block("edits", e.anchor)) for e in body.edits
+            )
+            return ReplaceTextRequest(tuple(edits), _block("section_id", body.section_id), options)
+        case PatchBody() | InsertBody() | ReplaceBody():
+            return await _with_markdown(body, options)
+    raise AssertionError(f"no verb takes {type(body).__name__}")
+
+
+async def _with_markdown(
+    body: PatchBody | InsertBody | ReplaceBody, options: WriteOptions
+) -> WriteRequest:
+    parsed = await read_markdown(body.markdown, framed=False)
+    blocks, notes = parsed.blocks, parsed.fidelity
+    match body:
+        case PatchBody():
+            anchors = _blocks("anchors", body.anchors)
+            section = _block("section_id", body.section_id)
+            return PatchRequest(blocks, anchors, section, options, notes)
+        case InsertBody():
+            return InsertRequest(blocks, _place(body.after), options, notes)
+        case ReplaceBody():
+            start: BlockRef = argument("from", body.start, arguments.block)
+            return ReplaceRequest(start, _block("to", body.end), blocks, options, notes)
+
+
+def _document(request: Request) -> str:
+    ref: str = argument("doc", request.path_params["doc"], arguments.document)
+    return ref
+
+
+def _block(name: str, value: str | None) -> BlockRef | None:
+    ref: BlockRef | None = argument(name, value, arguments.block)
+    return ref
+
+
+def _blocks(name: str, values: tuple[str, ...]) -> tuple[BlockRef, ...]:
+    found: Any = [argument(name, value, arguments.block) for value in values]
+    return tuple(found)
+
+
+def _place(value: str) -> Place:
+    place: Place = argument("after", value, arguments.place)
+    return place

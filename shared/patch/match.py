@@ -1,0 +1,177 @@
+"""Which block of the new text is which block of the document.
+
+Rounds, from certain to likely, each over what the rounds before left open: named by an anchor; the
+text its author was shown; the text as it is now; a text shown earlier; likeness between neighbours
+that stayed; place between neighbours that stayed. A block that was not seen takes part in the
+round of its present text only.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
+from typing import Final
+
+from shared.ids import parse_ref
+from shared.patch.block_diff import (
+    common,
+    heaviest_chain,
+    unique_on_both,
+)
+from shared.patch.known import Known, Match, is_distinct, may_move, name
+from shared.patch.likeness import pair_rewritten
+from shared.patch.types import NewBlock, Seen, same
+
+_HEAVY: Final = 1_000_000.0  # what had better not move outweighs everything else
+
+
+def match(
+    base: list[Known], new: Sequence[NewBlock], seen: Seen, pinned: Container[str] = ()
+) -> Match:
+    """See the module. `pinned` are ids of blocks that had better not move."""
+    found = Match(base, new)
+    _by_anchor(found)
+    _by_text(found, seen, _told_digest(found, seen))
+    _by_text(found, seen, lambda known: known.now.digest if known.now else None)
+    _by_older_text(found, seen)
+    _settle_order(found, pinned)
+    pair_rewritten(found, seen)
+    return found
+
+
+def _told_digest(found: Match, seen: Seen) -> Callable[[Known], str | None]:
+    """Of the text its author knows a block by: the one shown, or of a block not known to have been
+    shown the present one, but for the twin of one that was in a whole view. When the present text
+    of a block was sent, its author knows that.
+    """
+    shown = {known.seen.digest for known in found.base if known.seen and known.now and seen.whole}
+    sent = {new.digest for new in found.new}
+    bearers = Counter(d for known in found.base for d in _digests(known))
+
+    def digest(known: Known) -> str | None:
+        now = known.now.digest if known.now else None
+        if known.seen is None:
+            return now if may_move(known, seen) and now not in shown else None
+        if now in sent and (known.seen.digest not in sent or bearers[now] == 1):
+            return now
+        return known.seen.digest
+
+    return digest
+
+
+def _digests(known: Known) -> set[str]:
+    shown = {known.seen.digest} if known.seen else set()
+    return shown | ({known.now.digest} if known.now else set())
+
+
+def _by_anchor(found: Match) -> None:
+    """Lines `[anchor]`. Of two that name one block the unchanged one has it, else the first."""
+    place = {known.block_id: u for u, known in enumerate(found.base)}
+    claims: dict[int, list[tuple[bool, int, str]]] = {}
+    for j, new in enumerate(found.new):
+        ref = parse_ref(new.block.anchor) if new.block.anchor else None
+        if ref and ref.hash and ref.block_id in place:
+            unchanged = same(new.digest, ref.hash)
+            claims.setdefault(place[ref.block_id], []).append((not unchanged, j, ref.hash))
+    for u, claim in claims.items():
+        _, j, hash_ = min(claim)
+        name(found.base[u], hash_, (new.digest for new in found.new))
+        found.link(u, j)
+
+
+def _by_text(found: Match, seen: Seen, digest: Callable[[Known], str | None]) -> None:
+    """Equal texts in order, then those that occur once on either side: they have moved."""
+    if len(found.old_of) == len(found.new):
+        return
+    olds: list[object] = []
+    for u, known in enumerate(found.base):
+        j = found.new_of.get(u)
+        olds.append(("is", j) if j is not None else digest(known) or ("none", u))
+    news: list[object] = [
+        ("is", j) if j in found.old_of else new.digest for j, new in enumerate(found.new)
+    ]
+    chain = _prefer_seen(found, olds, common(olds, news))
+    fresh = [pair for pair in chain if pair[0] not in found.new_of]
+    for u, j in _believable(found, fresh) if seen.views or seen.based else fresh:
+        found.link(u, j)
+    # A text that says much is the same block even where it may not be moved: a call sent twice.
+    left = [
+        (u, token)
+        for u, known in enumerate(found.base)
+        if u not in found.new_of and (token := digest(known)) and (known.seen or is_distinct(known))
+    ]
+    for u, j in unique_on_both(left, [(j, found.new[j].digest) for j in found.unmatched()]):
+        found.link(u, j)
+
+
+def _prefer_seen(
+    found: Match, olds: Sequence[object], chain: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Of equal blocks at one place those seen and still there are kept, so that none is left over
+    and taken for deleted.
+    """
+    spare: dict[object, list[int]] = {}
+    matched = {u for u, _ in chain}
+    for u, known in enumerate(found.base):
+        if known.seen and known.now and u not in matched:
+            spare.setdefault(olds[u], []).append(u)
+    if not spare:
+        return list(chain)
+    better: list[tuple[int, int]] = []
+    for n, (u, j) in enumerate(chain):
+        low = better[-1][0] if better else -1
+        high = chain[n + 1][0] if n + 1 < len(chain) else len(olds)
+        candidates = spare.get(olds[u], [])
+        at = bisect_right(candidates, low)
+        lesser = found.base[u].seen is None or found.base[u].now is None
+        if lesser and at < len(candidates) and candidates[at] < high:
+            better.append((candidates.pop(at), j))
+        else:
+            better.append((u, j))
+    return better
+
+
+def _believable(found: Match, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Without the pairs of unseen blocks whose short text is all that speaks for them.
+
+    A rule written after the part that was read is not the rule somewhere in the rest; beside a
+    block that was seen, or a neighbour that matches as well, it is.
+    """
+    base = found.base
+    if all(base[u].seen for u, _ in pairs):
+        return list(pairs)
+    end = sum(not known.trailing for known in base)
+    agreed = {*found.new_of.items(), (-1, -1), (end, len(found.new))}
+    for u, j in pairs:
+        near = base[max(u - 1, 0) : u + 2]
+        if is_distinct(base[u]) or any(known.seen for known in near):
+            agreed.add((u, j))
+    for step, order in ((-1, pairs), (1, pairs[::-1])):
+        for u, j in order:
+            if (u + step, j + step) in agreed:
+                agreed.add((u, j))
+    return [pair for pair in pairs if pair in agreed]
+
+
+def _by_older_text(found: Match, seen: Seen) -> None:
+    """Texts shown earlier: still that block, whatever its author means by sending it."""
+    digests: dict[str, set[int]] = {}
+    for u, known in enumerate(found.base):
+        if u in found.new_of or (known.seen is None and not is_distinct(known)):
+            continue
+        others = known.seen.others if known.seen else seen.known.get(known.block_id, ())
+        for digest in {*others, *seen.older.get(known.block_id, ())}:
+            digests.setdefault(digest, set()).add(u)
+    for j in found.unmatched():
+        owners = digests.get(found.new[j].digest, set()) - found.new_of.keys()
+        if len(owners) == 1:
+            found.link(owners.pop(), j)
+
+
+def _settle_order(found: Match, pinned: Container[str]) -> None:
+    """Which pairs keep their order: as many as can, and those first that had better not move."""
+    pairs = [(u, j) for u, j in found.new_of.items() if not found.base[u].foreign]
+    found.stable = heaviest_chain(
+        (u, j, _HEAVY if found.base[u].block_id in pinned else 1.0) for u, j in pairs
+    )

@@ -1,0 +1,211 @@
+"""What a new text is about: a part of the document as it is, and as its author saw it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from shared.ids import BlockRef, parse_ref
+from shared.patch.known import Known, name
+from shared.patch.refusals import section_range
+from shared.patch.types import (
+    EMPTY_PARAGRAPH,
+    NewBlock,
+    Present,
+    Seen,
+    SeenBlock,
+    digest_of,
+    heading_level,
+    is_blank,
+    same,
+)
+
+_BLANK: Final = digest_of(EMPTY_PARAGRAPH)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Blocks `start` to `end` of the document, and what of the seen blocks belongs to them.
+
+    Empty paragraphs at the end are no part of it: no reader is shown them.
+    """
+
+    present: Sequence[Present]
+    start: int
+    end: int
+    trailing: int
+    seen: tuple[SeenBlock, ...]
+
+    @property
+    def blocks(self) -> Sequence[Present]:
+        return self.present[self.start : self.end]
+
+    @property
+    def before(self) -> str | None:
+        """The id of the block before it."""
+        return self.present[self.start - 1].block_id if self.start else None
+
+
+def _scope(present: Sequence[Present], start: int, end: int, seen: Iterable[SeenBlock]) -> Scope:
+    trailing = end
+    while trailing > start and is_blank(present[trailing - 1].text):
+        trailing -= 1
+    shown = list(seen)
+    while shown and same(_BLANK, shown[-1].digest):
+        shown.pop()
+    return Scope(present, start, trailing, end, tuple(shown))
+
+
+def whole(present: Sequence[Present], seen: Seen) -> Scope:
+    """The document."""
+    return _scope(present, 0, len(present), seen.blocks)
+
+
+def section(
+    present: Sequence[Present], ref: BlockRef, new: Sequence[NewBlock], seen: Seen
+) -> Scope:
+    """A heading and everything under it; under it only, when the new text brings no heading.
+
+    What of the seen blocks belongs to it is judged by the headings as they were seen: a block that
+    was moved out since was still part of what its author looked at, one moved in was not.
+
+    Raises StaleAnchor and StaleBlock as `section_range`.
+    """
+    start, end = section_range(present, ref)
+    outline = tuple((block.block_id, block.level) for block in seen.blocks)
+    if within := _subtree(outline, ref.block_id):
+        for other in seen.outlines:  # a heading that only one of them shows may end it
+            within &= _subtree(other, ref.block_id)
+        shown = tuple(block for block in seen.blocks if block.block_id in within)
+    else:
+        inside = {block.block_id for block in present[start:end]}
+        shown = tuple(block for block in seen.blocks if block.block_id in inside)
+    brought = ref.block_id in _named_ids(new)
+    if new and not heading_level(new[0].text) and not brought:
+        start += 1
+        shown = tuple(block for block in shown if block.block_id != ref.block_id)
+    return _scope(present, start, end, shown)
+
+
+def _subtree(outline: Sequence[tuple[str, int]], heading: str) -> set[str]:
+    """Ids of a heading and what stands under it; nothing when it is not there."""
+    found: set[str] = set()
+    top = 0
+    for block_id, level in outline:
+        if block_id == heading:
+            top = level
+        elif found and 0 < level <= top:
+            break
+        if found or block_id == heading:
+            found.add(block_id)
+    return found
+
+
+def between(present: Sequence[Present], start: int, end: int, seen: Seen) -> Scope:
+    """The blocks `start` to `end` (half-open), empty paragraphs at the end included."""
+    inside = {block.block_id for block in present[start:end]}
+    places = [n for n, block in enumerate(seen.blocks) if block.block_id in inside]
+    shown = seen.blocks[places[0] : places[-1] + 1] if places else ()
+    there = {block.block_id for block in present} - inside
+    shown = tuple(block for block in shown if block.block_id not in there)
+    return Scope(present, start, end, end, shown)
+
+
+def unequal(scope: Scope, new: Sequence[NewBlock]) -> tuple[Scope, Sequence[NewBlock]]:
+    """Without the equal ends: blocks that are as they were seen and as they were sent.
+
+    One edit in a long document then costs what the edit costs.
+    """
+    blocks, seen = scope.blocks, scope.seen
+    most = min(len(blocks), len(new), len(seen))
+    named = Counter(_named_ids(new))
+
+    def untouched(at: int) -> bool:
+        block, sent = blocks[at], new[at]
+        lines = 0 if sent.block.anchor is None else 1
+        return named[block.block_id] == lines and _untouched(block, sent, seen[at])
+
+    head = 0
+    while head < most and untouched(head):
+        head += 1
+    tail = 0
+    while tail < most - head and untouched(-1 - tail):
+        tail += 1
+    end = scope.end - tail
+    trailing = scope.trailing if not tail else end
+    middle = seen[head : len(seen) - tail]
+    narrow = Scope(scope.present, scope.start + head, end, trailing, middle)
+    return narrow, new[head : len(new) - tail]
+
+
+def _untouched(block: Present, new: NewBlock, seen: SeenBlock) -> bool:
+    return (
+        block.digest == new.digest
+        and block.block_id == seen.block_id
+        and same(block.digest, seen.digest)
+        and not seen.others
+        and (new.block.anchor is None or new.block.anchor == block.anchor)
+    )
+
+
+def trimmed(new: Sequence[NewBlock]) -> list[NewBlock]:
+    """Without the empty paragraphs at the end."""
+    kept = list(new)
+    while kept and is_blank(kept[-1].text):
+        kept.pop()
+    return kept
+
+
+def known_blocks(
+    scope: Scope, seen: Seen, new: Sequence[NewBlock], anchors: Sequence[BlockRef]
+) -> list[Known]:
+    """Every block a new text may be about, in the order its author has in mind.
+
+    First those seen, as they stood then; those nobody showed the author each behind the block it
+    stands behind now. Anchors add to what was seen; a line may also name a block that is gone.
+    """
+    now = {block.block_id: block for block in scope.present}
+    inside = {block.block_id for block in scope.present[scope.start : scope.trailing]}
+    tail = {block.block_id for block in scope.present[scope.end : scope.trailing]}
+    shown = {block.block_id: block for block in scope.seen}
+    behind: dict[str | None, list[str]] = {}
+    last: str | None = None
+    for block in scope.present[scope.start : scope.trailing]:
+        if block.block_id in shown:
+            last = block.block_id
+        else:
+            behind.setdefault(last, []).append(block.block_id)
+    order = list(behind.get(None, ()))
+    for block_id in shown:
+        order += [block_id, *behind.get(block_id, ())]
+    about = {*order, *tail}
+    named = dict.fromkeys(_named_ids(new))
+    foreign = [i for i in named if i not in about]
+    base = [
+        Known(i, shown.get(i), now.get(i), inside=i in inside, trailing=i in tail) for i in order
+    ]
+    base += [Known(i, None, now.get(i), inside=False, foreign=True) for i in foreign]
+    _name(base, anchors, seen, new)
+    return base
+
+
+def _named_ids(new: Sequence[NewBlock]) -> list[str]:
+    refs = [parse_ref(block.block.anchor) for block in new if block.block.anchor]
+    return [ref.block_id for ref in refs if ref]
+
+
+def _name(
+    base: Sequence[Known], anchors: Sequence[BlockRef], seen: Seen, new: Sequence[NewBlock]
+) -> None:
+    place = {known.block_id: known for known in base if not known.trailing}
+    for ref in anchors:
+        known = place.get(ref.block_id)
+        if known is None:
+            continue
+        if ref.hash:
+            name(known, ref.hash, (block.digest for block in new))
+        elif known.seen is None and ref.block_id in seen.known:
+            first, *others = seen.known[ref.block_id]
+            known.seen = SeenBlock(ref.block_id, first, others=tuple(others))
