@@ -1,7 +1,7 @@
 """What the Directory needs of the world, as ports: the catalog and the slots.
 
-The real ones are `actors.directory.catalog.SqliteCatalog` and `actors.directory.ray_slots.RaySlots`,
-their doubles `actors.directory.catalog_memory.MemoryCatalog` and the slots of the tests.
+Real ones: `actors.directory.catalog.SqliteCatalog` and `actors.directory.ray_slots.RaySlots`,
+doubles: `actors.directory.catalog_memory.MemoryCatalog` and the slots of the tests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From what is left of a document's file to content that a load takes, and what that costs.
 
-Values in, values out; `actors.upkeep.repair` does it to files. As long as nothing of the document or
+Values in, values out; `actors.upkeep.repair` does it to files. While nothing of the document or
 its index is lost, history, change feed, cursors and views stay as they are. Otherwise the feed
 starts anew under a new secret, so that old cursors are refused and never answered wrongly.
 """
