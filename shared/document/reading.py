@@ -151,6 +151,7 @@ def read_changes(
         lambda block_id: len(live.text(block_id)),
         request.max_chars,
         exclude,
+        caller.principal,
     )
     if page.too_old:
         return _start_over(live, caller, "too_old", now, look=request.look)
@@ -158,11 +159,6 @@ def read_changes(
     left_out = exclude is not None and any(
         row.principal == exclude for row in live.log.rows_since(cursor.seq)
     )
-    # What a write of the caller's told it, while its cursor stayed behind, and is gone since.
-    current = left_out or cursor.seq == live.log.head
-    held = () if current else live.views.shown_at(caller.principal, cursor, now)
-    ghosts = tuple(i for i in held if i not in live.index and i not in page.removed)
-    removed = page.removed + ghosts
     on = Cursor(page.seq, cut=page.cut, part=cursor.part or left_out)
     if not request.look:
         live.views.on_changes(
@@ -170,13 +166,13 @@ def read_changes(
             cursor,
             on,
             shown=[Shown(e.block_id, live.text(e.block_id), e.after) for e in page.entries],
-            removed=removed,
+            removed=page.removed,
             order=live.index.ids,
             now=now,
         )
     return ReadChangesResult(
         blocks=_changed(live, page),
-        removed=removed,
+        removed=page.removed,
         cursor=live.cursors.encode(on),
         truncated=False,
         more=page.more,

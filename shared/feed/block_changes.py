@@ -149,6 +149,7 @@ class ChangeLog:
         size: Callable[[str], int],
         max_chars: int,
         exclude: str | None = None,
+        reader: str | None = None,
     ) -> Page:
         """What a reader at `cursor` is told next.
 
@@ -158,7 +159,9 @@ class ChangeLog:
 
         `order` is the ids of the document now. `size` says how many characters a block's text has
         and is asked only for blocks that may be given. Blocks that nobody but `exclude` touched
-        since the cursor are left out; the mirror holds only for None.
+        since the cursor are left out; the mirror holds only for None. `reader` is who asks: a write
+        whose author is behind tells of a block that came after the author's cursor, so one that the
+        reader touched since is named when it is gone.
         """
         if cursor.seq < self.floor:
             return Page((), (), self.head, cut=False, more=False, too_old=True)
@@ -178,7 +181,12 @@ class ChangeLog:
         removed = tuple(
             block_id
             for block_id, rows in told
-            if block_id not in place and (cursor.cut or _existed(rows, present=False))
+            if block_id not in place
+            and (
+                cursor.cut
+                or _existed(rows, present=False)
+                or any(row.principal == reader for row in rows)
+            )
         )
         still_to_come = {block_id for block_id, rows in since if rows[-1].seq > seq}
         entries = _entries(given, order, place, still_to_come)

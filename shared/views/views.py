@@ -196,12 +196,6 @@ class Views:
         """Block ids and digests any live view of the principal shows."""
         return known_in(self._live(principal, now))
 
-    def shown_at(self, principal: str, cursor: Cursor, now: int) -> Collection[str]:
-        """Ids of the blocks that a reader who goes on from `cursor` may have."""
-        return {
-            block_id for view in self._fitting(principal, cursor, now) for block_id in view.blocks
-        }
-
     def text_of(self, block_id: str, digest: str) -> str | None:
         """A text told lately, by its digest or the beginning of it."""
         return self._texts.find(block_id, digest)

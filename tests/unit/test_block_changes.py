@@ -71,6 +71,15 @@ def test_a_block_that_came_and_went_is_not_mentioned() -> None:
     assert ask(log, 1, "ac").removed == ("b",)
 
 
+def test_a_block_that_came_and_went_is_removed_for_whoever_wrote_it_in_between() -> None:
+    """The answer to that write told of it, whatever the cursor of its author."""
+    log = log_of("bob: b+", "ann: b~", "bob: b-")
+    assert ask(log, 0, "ac", reader="ann").removed == ("b",)
+    assert ask(log, 0, "ac", reader="eve").removed == ()
+    assert ask(log, 2, "ac", reader="ann").removed == ("b",)  # there when she read
+    assert ask(log, 3, "ac", reader="ann").removed == ()
+
+
 def test_a_block_that_went_and_came_back_has_moved() -> None:
     log = log_of("b-", "b+")
     page = ask(log, 0, "abc")

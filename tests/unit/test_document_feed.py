@@ -91,6 +91,22 @@ async def test_what_an_author_behind_others_was_told_of_its_own_is_removed_when_
     assert (await bench.changes(answer.cursor)).removed == ()
 
 
+async def test_a_block_quoted_by_an_author_behind_others_is_removed_when_it_goes() -> None:
+    """It came after the author's cursor: only the answer to the author's write told of it."""
+    bench = await Bench.of(TEXT)
+    mirror = await bench.mirror()
+    await bench.paragraph(1, "Quite new words")
+    written = await bench.replace_text(("new", "other"), base=mirror.cursor)
+    assert written.behind
+    (told,) = written.blocks
+    await bench.erase(1)
+    await bench.restart()
+    answer = await bench.changes(written.cursor)
+    assert answer.removed == (block_id(told.anchor),)
+    nobody = await bench.changes(written.cursor, OTHER)
+    assert nobody.removed == ()
+
+
 async def test_removed_and_put_back_elsewhere_is_moved() -> None:
     bench = await Bench.of(TEXT)
     read = await bench.read()

@@ -202,7 +202,7 @@ def test_what_a_cursor_does_not_tell_is_to_be_saved_at_once() -> None:
     wrote(views, Cursor(10), Cursor(11), Shown(A, "mine"))
     urgent = [views.urgent]  # lost, it is the document of that moment
     wrote(views, Cursor(11), Cursor(11), Shown(D, "delta", A))
-    assert set(views.shown_at(ANN, Cursor(11), 0)) == {A, B, C, D}
+    assert set(shown_ids(seen(views, Cursor(11)))) == {A, B, C, D}
     urgent.append(views.urgent)
     views.save()
     assert [*urgent, views.urgent] == [False, True, False]
