@@ -18,6 +18,7 @@ class Known(msgspec.Struct):
     Attributes:
         seen: None when it may not be deleted or replaced.
         now: None when it is gone.
+        place: Its position in the document now.
         inside: Now in the part of the document the new text is about.
         foreign: Neither there now nor when its author looked; named all the same, so it goes there.
         named: Its author named it by an anchor, so there is no doubt which state is meant.
@@ -31,6 +32,7 @@ class Known(msgspec.Struct):
     foreign: bool = False
     named: bool = False
     trailing: bool = False
+    place: int = -1
 
 
 class Match(msgspec.Struct):

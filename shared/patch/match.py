@@ -1,9 +1,9 @@
 """Which block of the new text is which block of the document.
 
 Rounds, from certain to likely, each over what the rounds before left open: named by an anchor; the
-text its author was shown; the text as it is now; a text shown earlier; likeness between neighbours
-that stayed; place between neighbours that stayed. A block that was not seen takes part in the
-round of its present text only.
+text its author was shown; the text as it is now; a text shown earlier; what stands where it would
+be put; likeness between neighbours that stayed; place between neighbours that stayed. A block that
+was not seen takes part in the rounds of its present text only.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from shared.patch.block_diff import (
 )
 from shared.patch.known import Known, Match, is_distinct, may_move, name
 from shared.patch.likeness import pair_rewritten
+from shared.patch.standing import pair_standing
 from shared.patch.types import NewBlock, Seen, same
 
 _HEAVY: Final = 1_000_000.0  # what had better not move outweighs everything else
@@ -36,6 +37,7 @@ def match(
     _by_text(found, seen, lambda known: known.now.digest if known.now else None)
     _by_older_text(found, seen)
     _settle_order(found, pinned)
+    pair_standing(found, seen)
     pair_rewritten(found, seen)
     return found
 

@@ -67,7 +67,8 @@ def operations(
             moving.discard(known.block_id)
             before = chain.before(known.block_id)
             chain.remove(known.block_id)
-            place = _behind(chain, at, moving, came)
+            gap = _gap(chain, at, moving, came)
+            place = before if before in gap else gap[-1]
             chain.insert(place, known.block_id)
             if place != before:
                 ops.append(Move(known.block_id, place))
@@ -75,21 +76,24 @@ def operations(
         elif known is not None and known.now and known.inside:
             at = known.block_id
         elif j in edits.insert:
-            place = _behind(chain, at, moving, came)
+            place = _gap(chain, at, moving, came)[-1]
             ops.append(Insert(place, block))
             at = len(ops) - 1
             chain.insert(place, at)
     return ops
 
 
-def _behind(chain: _Chain, at: Place, moving: Container[Place], came: Container[Place]) -> Place:
-    """Behind `at` and what others put there; blocks about to leave do not stand in between."""
-    place, ahead = at, chain.after(at)
+def _gap(chain: _Chain, at: Place, moving: Container[Place], came: Container[Place]) -> list[Place]:
+    """`at` and what others put behind it; blocks about to leave do not stand in between.
+
+    What is new goes behind the last of them; a block that stands behind any stays.
+    """
+    places, ahead = [at], chain.after(at)
     while ahead is not None and (ahead in came or ahead in moving):
         if ahead in came:
-            place = ahead
+            places.append(ahead)
         ahead = chain.after(ahead)
-    return place
+    return places
 
 
 def moved(ops: Sequence[Op]) -> list[str]:

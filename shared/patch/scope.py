@@ -140,6 +140,17 @@ def unequal(scope: Scope, new: Sequence[NewBlock]) -> tuple[Scope, Sequence[NewB
     return narrow, new[head : len(new) - tail]
 
 
+def reads_so(scope: Scope, new: Sequence[NewBlock]) -> bool:
+    """Whether the blocks say already, one by one, what was sent: a call sent twice, perhaps."""
+    if len(scope.blocks) != len(new):
+        return False
+    return all(
+        block.digest == sent.digest
+        and (sent.block.anchor is None or _named_ids([sent]) == [block.block_id])
+        for block, sent in zip(scope.blocks, new, strict=True)
+    )
+
+
 def _untouched(block: Present, new: NewBlock, seen: SeenBlock) -> bool:
     return (
         block.digest == new.digest
@@ -167,6 +178,7 @@ def known_blocks(
     stands behind now. Anchors add to what was seen; a line may also name a block that is gone.
     """
     now = {block.block_id: block for block in scope.present}
+    place = {block_id: at for at, block_id in enumerate(now)}
     inside = {block.block_id for block in scope.present[scope.start : scope.trailing]}
     tail = {block.block_id for block in scope.present[scope.end : scope.trailing]}
     shown = {block.block_id: block for block in scope.seen}
@@ -184,7 +196,15 @@ def known_blocks(
     named = dict.fromkeys(_named_ids(new))
     foreign = [i for i in named if i not in about]
     base = [
-        Known(i, shown.get(i), now.get(i), inside=i in inside, trailing=i in tail) for i in order
+        Known(
+            i,
+            shown.get(i),
+            now.get(i),
+            inside=i in inside,
+            trailing=i in tail,
+            place=place.get(i, -1),
+        )
+        for i in order
     ]
     base += [Known(i, None, now.get(i), inside=False, foreign=True) for i in foreign]
     _name(base, anchors, seen, new)

@@ -167,6 +167,38 @@ def test_an_equal_block_added_by_both_is_there_once() -> None:
     assert plan == Plan()
 
 
+@pytest.mark.parametrize("came", [(), ("somebody's own words",)])
+def test_a_rule_put_behind_a_block_that_moved_is_there_once_when_the_call_is_sent_again(
+    came: tuple[str, ...],
+) -> None:
+    lines = [*(f"line {n} of many" for n in range(4)), "the last becomes the first"]
+    start, wanted = doc(*lines), sent(lines[-1], "---", "---", *lines[:-1])
+    once = after(start, plan_patch(present(start), wanted, saw(start), merger=MERGER))
+    once[1:1] = [(block_id(f"c{n}x"), text) for n, text in enumerate(came)]
+    again = plan_patch(present(once), wanted, saw(start), merger=MERGER)
+    assert (again.ops, again.conflicts) == ((), ())
+
+
+def test_a_rule_put_before_another_is_there_once_when_the_call_is_sent_again() -> None:
+    same = ["&nbsp;", "some words here", "more words there"]
+    start = doc("&nbsp;", "---", *same, "alpha bravo charlie")
+    wanted = ["---", "---", *same, "---", "quite another end"]
+    once = after(start, patch(start, *wanted, seen=saw(start)))
+    assert texts(once) == wanted
+    assert patch(once, *wanted, seen=saw(start)) == Plan()
+
+
+def test_a_rule_behind_a_block_that_moves_now_is_not_the_one_sent_with_it() -> None:
+    lines = [*(f"line {n} of many" for n in range(4)), "the last becomes the first"]
+    start = doc(*lines)
+    theirs = [*start, (block_id("theirs"), "---"), (block_id("more"), "and more words")]
+    plan = plan_patch(
+        present(theirs), sent(lines[-1], "---", *lines[:-1]), saw(start), merger=MERGER
+    )
+    told = texts(after(theirs, plan))
+    assert told == [lines[-1], "---", *lines[:-1], "---", "and more words"]
+
+
 def test_a_rule_added_by_somebody_elsewhere_is_not_the_one_sent() -> None:
     now = [*ABC, *doc(n="---")]
     plan = patch(now, "the first block", "---", *texts(ABC)[1:], seen=saw(ABC))
