@@ -18,13 +18,18 @@ settings.register_profile("thorough", print_blob=True, deadline=None, max_exampl
 settings.register_profile("soak", print_blob=True, deadline=None, stateful_step_count=100)
 settings.load_profile("default")
 
+_PROFILE: Final = "hypothesis_profile"
 _OPTION: Final = "hypothesis_seed"  # one flag replays both kinds of random test
+# What a commit is judged by is the same twice; the other profiles are for looking further.
+_SEED: Final = "20"
 _VARIABLE: Final = "DOCACTOR_TEST_SEED"  # how xdist's workers learn what the first process drew
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     seed = getattr(config.option, _OPTION) or os.environ.get(_VARIABLE)
+    if not seed and getattr(config.option, _PROFILE, None) in {None, "default"}:
+        seed = _SEED
     seed = seed or str(random.SystemRandom().randrange(2**32))
     setattr(config.option, _OPTION, seed)
     os.environ[_VARIABLE] = seed
