@@ -75,13 +75,11 @@ def section(
     """
     start, end = section_range(present, ref)
     outline = tuple((block.block_id, block.level) for block in seen.blocks)
-    if within := _subtree(outline, ref.block_id):
-        for other in seen.outlines:  # a heading that only one of them shows may end it
-            within &= _subtree(other, ref.block_id)
-        shown = tuple(block for block in seen.blocks if block.block_id in within)
-    else:
-        inside = {block.block_id for block in present[start:end]}
-        shown = tuple(block for block in seen.blocks if block.block_id in inside)
+    inside = {block.block_id for block in present[start:end]}
+    within = _subtree(outline, ref.block_id) or inside
+    for other in seen.outlines:  # a heading that only one of them shows may end it
+        within &= _subtree(other, ref.block_id) or inside
+    shown = tuple(block for block in seen.blocks if block.block_id in within)
     brought = ref.block_id in _named_ids(new)
     if new and not heading_level(new[0].text) and not brought:
         start += 1
@@ -90,11 +88,13 @@ def section(
 
 
 def _subtree(outline: Sequence[tuple[str, int]], heading: str) -> set[str]:
-    """Ids of a heading and what stands under it; nothing when it is not there."""
+    """Ids of a heading and what stands under it; nothing when it is none there."""
     found: set[str] = set()
     top = 0
     for block_id, level in outline:
         if block_id == heading:
+            if not level:
+                return found
             top = level
         elif found and 0 < level <= top:
             break

@@ -346,6 +346,14 @@ def test_the_next_section_is_safe_when_its_heading_is_gone() -> None:
     assert plan.ops == ()
 
 
+def test_what_was_no_heading_yet_when_it_was_read_has_its_present_section() -> None:
+    start = doc(h="One", j="# Two", c="charlie text")
+    now = doc(h="# One", j="# Two", c="charlie text")
+    plan = patch(now, "# One", "> quoted", seen=saw(start), section=BlockRef(block_id("h")))
+    assert ops(plan) == ["insert > quoted"]
+    assert texts(after(now, plan)) == ["# One", "> quoted", "# Two", "charlie text"]
+
+
 def test_a_named_block_comes_into_the_section() -> None:
     line = f"[{anchor_of(BOOK, block_id('c'))}] charlie text"
     plan = patch(BOOK, *texts(BOOK)[:4], line, seen=saw(BOOK), section=BlockRef(block_id("h")))
