@@ -163,7 +163,8 @@ def _by_older_text(found: Match, seen: Seen) -> None:
         if u in found.new_of or (known.seen is None and not is_distinct(known)):
             continue
         others = known.seen.others if known.seen else seen.known.get(known.block_id, ())
-        for digest in {*others, *seen.older.get(known.block_id, ())}:
+        unread = (known.seen.unread,) if known.seen and known.seen.unread else ()
+        for digest in {*others, *unread, *seen.older.get(known.block_id, ())}:
             digests.setdefault(digest, set()).add(u)
     for j in found.unmatched():
         owners = digests.get(found.new[j].digest, set()) - found.new_of.keys()

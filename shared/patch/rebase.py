@@ -110,14 +110,14 @@ class Rebase:
         if seen is None:
             self._dispute(u, new.text, "not_seen", INSIST_READ)
             return
-        if same(new.digest, seen.digest) and not seen.others:
+        if (same(new.digest, seen.digest) or new.digest == seen.unread) and not seen.others:
             return
         if self._is_older(known, seen, new) or (self._was_of(new) and not known.named):
             insist = INSIST_BASE if now else INSIST_INSERT
             self._dispute(u, new.text, "older_text", insist)
         elif now is None:
             self._dispute(u, new.text, "deleted", INSIST_INSERT)
-        elif same(now.digest, seen.digest) and not seen.others:
+        elif _is_as_seen(now, seen):
             self._edits.replace[u] = (new, False)
         else:
             self._both(u, known, new)
@@ -135,7 +135,7 @@ class Rebase:
     def _merged(self, now: Present, seen: SeenBlock, new: NewBlock) -> NewBlock | None:
         if self._merger is None:
             return None
-        for digest in (seen.digest, *seen.others):
+        for digest in (seen.digest, *seen.others, *filter(None, (seen.unread,))):
             base = None if same(now.digest, digest) else self._seen.text_of(now.block_id, digest)
             if base is not None:
                 return self._merger.merge(base, now.text, new)
@@ -154,7 +154,7 @@ class Rebase:
             return
         if not known.inside:  # somebody moved it out, or put a heading before it
             return
-        if same(known.now.digest, known.seen.digest) and not known.seen.others:
+        if _is_as_seen(known.now, known.seen):
             self._edits.delete.append(u)
         else:
             self._dispute(u, None, "changed", INSIST_DELETE)
@@ -186,6 +186,11 @@ class Rebase:
             anchor, theirs = f"{known.block_id}-{digest[:HASH_LENGTH]}", None
         told = insist.format(anchor=anchor)
         self._edits.conflicts.append(Conflict(anchor, yours, theirs, reason, told))
+
+
+def _is_as_seen(now: Present, seen: SeenBlock) -> bool:
+    """Whether its author certainly knows it as it is now."""
+    return same(now.digest, seen.digest) and not seen.others and not seen.unread
 
 
 def _gone_texts(seen: Seen, present: Container[str]) -> dict[str, str]:

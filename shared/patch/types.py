@@ -94,12 +94,14 @@ class SeenBlock(msgspec.Struct, frozen=True):
         digest: Of the text shown last, by the newest of several views.
         level: 1 to 6 when that text was a heading.
         others: Digests other live views show instead; whose author writes is then not known.
+        unread: Its digest after an edit of quoted words by this author, who may know it so, too.
     """
 
     block_id: str
     digest: str
     level: int = 0
     others: tuple[str, ...] = ()
+    unread: str | None = None
 
 
 def _unknown(_block_id: str, _digest: str) -> str | None:

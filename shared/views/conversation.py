@@ -45,6 +45,8 @@ class View(msgspec.Struct, array_like=True):
         used_at: Milliseconds; it lives for 24 h from then on.
         blocks: Block id to digest, in the order of the reader's mirror.
         levels: Of the blocks that are headings: 1 to 6.
+        unread: Digests of blocks after a write of its own that moved them, or replaced quoted text
+            in them, when they said something else than shown: its reader may know them so, too.
     """
 
     cursor: Cursor
@@ -52,6 +54,7 @@ class View(msgspec.Struct, array_like=True):
     used_at: int
     blocks: dict[str, str]
     levels: dict[str, int]
+    unread: dict[str, str] = {}
 
     @property
     def whole(self) -> bool:
@@ -60,12 +63,14 @@ class View(msgspec.Struct, array_like=True):
     def show(self, block_id: str, text: str) -> None:
         """The reader has been told this block's text; a new block goes to the end."""
         self.blocks[block_id] = digest_of(text)
+        self.unread.pop(block_id, None)
         self.levels.pop(block_id, None)
         if level := heading_level(text):
             self.levels[block_id] = level
 
     def forget(self, block_id: str) -> None:
         self.blocks.pop(block_id, None)
+        self.unread.pop(block_id, None)
         self.levels.pop(block_id, None)
 
     def carry(self, told: Told) -> list[tuple[str, str]]:
@@ -78,6 +83,10 @@ class View(msgspec.Struct, array_like=True):
         for block in known:
             if block.knew in (None, self.blocks.get(block.block_id)):
                 self.show(block.block_id, block.text)
+            elif (digest := digest_of(block.text)) != self.blocks[block.block_id]:
+                self.unread[block.block_id] = digest
+            else:
+                self.unread.pop(block.block_id, None)
         self.blocks = {block_id: self.blocks[block_id] for block_id in order}
         return [(i, digest) for i, digest in before.items() if self.blocks.get(i) != digest]
 
@@ -86,7 +95,8 @@ class View(msgspec.Struct, array_like=True):
         return tuple((block_id, self.levels.get(block_id, 0)) for block_id in self.blocks)
 
     def copy(self) -> View:
-        return View(self.cursor, self.oldest, self.used_at, dict(self.blocks), dict(self.levels))
+        blocks, levels, unread = dict(self.blocks), dict(self.levels), dict(self.unread)
+        return View(self.cursor, self.oldest, self.used_at, blocks, levels, unread)
 
 
 def mirrored(order: Sequence[str], told: Told) -> list[str]:
@@ -132,6 +142,8 @@ def joined(views: Sequence[View]) -> View:
     rest.cursor = NOWHERE
     oldest = min((view.oldest for view in views), key=lambda cursor: cursor.seq)
     rest.oldest = Cursor(oldest.seq, oldest.cut, part=not all(view.whole for view in views))
+    for view in views:
+        rest.unread = {**view.unread, **rest.unread}
     for block_id, digest in list(rest.blocks.items()):
         if not all(view.blocks.get(block_id) == digest for view in views):
             rest.forget(block_id)
@@ -159,7 +171,9 @@ def seen_in(
         digests = {view.blocks.get(block_id) for view in views[1:]}
         if None not in digests:
             others = tuple(sorted(d for d in digests if d and d != digest))
-            blocks.append(SeenBlock(block_id, digest, views[0].levels.get(block_id, 0), others))
+            level = views[0].levels.get(block_id, 0)
+            unread = next((d for view in views if (d := view.unread.get(block_id))), None)
+            blocks.append(SeenBlock(block_id, digest, level, others, unread))
     return Seen(
         tuple(blocks),
         known,

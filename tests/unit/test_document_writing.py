@@ -230,6 +230,39 @@ async def test_a_block_rewritten_behind_a_new_one_is_known_to_its_author_afterwa
     assert await bench.markdown() == again
 
 
+async def quoted_in_what_somebody_typed(bench: Bench) -> tuple[WriteResult, str]:
+    """The answer, and what the quoted block says then; its author never read that."""
+    read = await bench.read()
+    await bench.type(2, " And Ann's.")
+    result = await bench.replace_text(("Second", "2nd"), base=read.cursor)
+    assert result.behind
+    return result, "2nd words. And Ann's."
+
+
+async def test_what_quoting_did_and_somebody_took_back_is_not_deleted_unasked() -> None:
+    bench = await Bench.of(TEXT)
+    written, _ = await quoted_in_what_somebody_typed(bench)
+    editor = bench.editor()
+    text = text_of(editor, 2)
+    del text[:]
+    text.insert(0, "Second words.")
+    editor.push()
+    before = await bench.markdown()
+    await bench.restart()
+    deleted = await bench.patch(TEXT.replace("Second words.\n\n", ""), base=written.cursor)
+    assert [one.reason for one in deleted.conflicts] == ["changed"]
+    assert await bench.markdown() == before == TEXT
+
+
+async def test_what_quoting_made_of_a_block_does_not_come_back_when_it_is_gone() -> None:
+    bench = await Bench.of(TEXT)
+    written, text = await quoted_in_what_somebody_typed(bench)
+    await bench.erase(2)
+    result = await bench.patch(TEXT.replace("Second words.", text), base=written.cursor)
+    assert (result.inserted, result.replaced) == (0, 0)
+    assert await bench.markdown() == TEXT.replace("Second words.\n\n", "")
+
+
 async def test_a_base_whose_view_is_gone_is_the_document_of_that_moment() -> None:
     bench = await Bench.of(TEXT)
     read = await bench.read()
