@@ -14,7 +14,11 @@ from shared.protocol import Caller, InsertRequest, ReadDocumentRequest, WriteRes
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 
 PLENTY = Allowance(10**9, 10**9, 10**9)
-ANN = Caller("person:ann", "Ann", "person:ann", scopes=frozenset({"write"}), allowance=PLENTY)
+ANN = Caller(
+    "person:ann", "Ann", "person:ann", scopes=frozenset({"read", "write"}), allowance=PLENTY
+)
+    "person:ann", "Ann", "person:ann", scopes=frozenset({"read", "write"}), allowance=PLENTY
+)
 
 
 async def append(router: Router, doc: str, markdown: str) -> WriteResult:

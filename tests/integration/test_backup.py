@@ -34,18 +34,19 @@ from gateway.upkeep import Step, back_up, check_all
 from shared.checkup import CATALOG, Copied
 from shared.directory_protocol import Created
 from shared.errors import InvalidArgument, InvalidCursor, StorageUnavailable
-from shared.protocol import RouteKey
-from tests.integration.stored_documents import ANN, append, changes, markdown
+from shared.protocol import Caller, RouteKey
+from tests.integration.stored_documents import append, changes, markdown
 from tests.integration.test_actor_life import append as append_there
 from tests.integration.test_actor_life import create, pid_of
 from tests.ray_first import DATA
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
+ADMIN = Caller("person:owner", "Owner", scopes=frozenset({"admin"}))
 NOW = 1_800_000_000_000
 
 
 async def backed_up(router: Router, folder: Path) -> Manifest:
-    steps = [step async for step in back_up(router, ANN, folder)]
+    steps = [step async for step in back_up(router, ADMIN, folder)]
     manifest = steps[-1].manifest
     assert manifest is not None
     assert [step.done for step in steps] == list(range(len(steps)))
@@ -87,7 +88,7 @@ async def test_a_backup_of_a_running_server_is_restored_whole(
 
 async def test_every_document_of_a_running_server_is_checked(router: Router) -> None:
     made = await create(router, "Checked while running")
-    steps: list[Step] = [step async for step in check_all(router, ANN)]
+    steps: list[Step] = [step async for step in check_all(router, ADMIN)]
     found = {step.checkup.doc_id: step.checkup for step in steps if step.checkup}
     assert found[made.doc_id].problems == ()
     assert found[made.doc_id].blocks == 2

@@ -42,7 +42,7 @@ def stored(tmp_path: Path) -> StoredDocument:
 
 async def in_another_process(path: Path) -> str:
     code = (
-        "import json, sys; from pathlib import Path; from actors import repair;"
+        "import json, sys; from pathlib import Path; from actors.upkeep import repair;"
         "repair.LOCK_WAIT_S = 0;"
         "print(json.dumps([p.code for p in repair.check_file(Path(sys.argv[1])).problems]))"
     )
