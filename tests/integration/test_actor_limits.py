@@ -17,8 +17,6 @@ PLENTY = Allowance(10**9, 10**9, 10**9)
 ANN = Caller(
     "person:ann", "Ann", "person:ann", scopes=frozenset({"read", "write"}), allowance=PLENTY
 )
-    "person:ann", "Ann", "person:ann", scopes=frozenset({"read", "write"}), allowance=PLENTY
-)
 
 
 async def append(router: Router, doc: str, markdown: str) -> WriteResult:
