@@ -24,7 +24,7 @@ def pair_rewritten(found: Match, seen: Seen) -> None:
         for u, j in _rewritten(found, [u for u in removed if found.base[u].seen], added, seen):
             found.link(u, j)
             found.stable.append((u, j))
-        if not _sight_is_certain(seen):
+        if not sight_is_certain(seen):
             _doubt(found, removed, [j for j in added if j not in found.old_of])
     found.stable.sort()
 
@@ -47,7 +47,7 @@ def _rewritten(
     return [(removed[there[i]], added[k]) for i, k in placed]
 
 
-def _sight_is_certain(seen: Seen) -> bool:
+def sight_is_certain(seen: Seen) -> bool:
     """Whether what was not shown was certainly not seen: then it cannot have been edited either.
 
     Of several views only one is its author's, and may show more than all of them do.

@@ -13,7 +13,9 @@ from typing import Final
 import msgspec
 
 from shared.ids import HASH_LENGTH
+from shared.patch.block_diff import heaviest_chain
 from shared.patch.known import DISTINCT_CHARS, Known, Match, may_move
+from shared.patch.likeness import sight_is_certain
 from shared.patch.text_merge import merge
 from shared.patch.types import NewBlock, Present, Seen, SeenBlock, same
 from shared.protocol import Conflict
@@ -27,10 +29,16 @@ INSIST_INSERT: Final = "To have it back, call insert."
 INSIST_BASE: Final = (
     "If you want this older text back, send it with the line [{anchor}] right above it."
 )
+INSIST_MOVE: Final = (
+    "You may not have seen this block, so it stays where it is. To move it call move with {anchor}."
+)
 INSIST_READ: Final = (
     "You may not have seen this block. To replace it send your text with the line [{anchor}] right "
     "above it; to add yours beside it call insert."
 )
+
+
+_HEAVY: Final = 1_000.0  # what was seen keeps its place before what was not
 
 
 class Merger(msgspec.Struct, frozen=True):
@@ -96,12 +104,29 @@ class Rebase:
             moved = (u, j) not in stable and may_move(found.base[u], self._seen)
             if moved and found.base[u].now and u not in self._disputed:
                 self._edits.move.add(u)
+        if not sight_is_certain(self._seen):
+            self._unmoved()
         for u, known in enumerate(found.base):
             if u not in found.new_of:
                 self._left_out(u, known)
         for j in found.unmatched():
             self._written(j, found.new[j])
         return self._edits
+
+    def _unmoved(self) -> None:
+        """Blocks sent in another order that stay: nothing says that their author knows them."""
+        found, base = self._found, self._found.base
+        staying = {
+            (base[u].place, j): u
+            for u, j in found.new_of.items()
+            if base[u].now and base[u].inside and u not in self._edits.move
+        }
+        weighed = ((*at, 1.0 if base[u].seen is None else _HEAVY) for at, u in staying.items())
+        in_order = set(heaviest_chain(weighed))
+        for at, u in staying.items():
+            out = at not in in_order and u not in self._disputed
+            if out and base[u].seen is None and not base[u].trailing:
+                self._dispute(u, found.new[at[1]].text, "not_seen", INSIST_MOVE)
 
     def _pair(self, u: int, known: Known, new: NewBlock) -> None:
         now, seen = known.now, known.seen

@@ -230,6 +230,31 @@ async def test_a_block_rewritten_behind_a_new_one_is_known_to_its_author_afterwa
     assert await bench.markdown() == again
 
 
+async def test_blocks_their_author_may_not_know_are_not_left_in_their_order_in_silence() -> None:
+    """After a crash the newest view is that from before: what came since was perhaps never read."""
+    bench = await Bench.of(TEXT)
+    read = await bench.read()
+    await bench.restart()
+    await bench.paragraph(4, "Fourth words came.")
+    await bench.paragraph(5, "Fifth words came.")
+    await bench.changes(read.cursor)
+    left = bench.store.reopened()
+    await bench.document.close()
+    bench.store = left
+    await bench.restart()
+    bench.now += 20_000
+    before = await bench.markdown()
+    for sent in (
+        TEXT + "\nFifth words came.\n\nFourth words came.\n",
+        "Fifth words came.\n\n" + TEXT + "\nFourth words came.\n",
+    ):
+        result = await bench.patch(sent)
+        assert [one.reason for one in result.conflicts] == ["not_seen"]
+        assert "call move" in str(result.conflicts[0].insist)
+        assert await bench.markdown() == before
+    assert (await bench.patch(before)).conflicts == ()
+
+
 async def quoted_in_what_somebody_typed(bench: Bench) -> tuple[WriteResult, str]:
     """The answer, and what the quoted block says then; its author never read that."""
     read = await bench.read()
