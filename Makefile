@@ -19,7 +19,7 @@ BENCH_ARGS ?=
 PYTEST := $(BIN)/python -m pytest
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-unit test-integration test-multinode test-acceptance \
+.PHONY: help install demo test test-unit test-tiptap test-integration test-multinode test-acceptance \
         check format docs bench bench-quick soak lock clean
 
 help: ## what there is
@@ -47,10 +47,13 @@ $(PEERS): bench/npm/package-lock.json
 demo: $(ENVIRONMENT) $(CLIENTS) ## a person and an agent in one document, in this terminal
 	$(BIN)/python -m gateway.demo $(if $(ONCE),--once) $(if $(FILE),--file "$(FILE)")
 
-test: test-unit test-integration test-multinode test-acceptance ## every test
+test: test-unit test-tiptap test-integration test-multinode test-acceptance ## every test
 
 test-unit: $(ENVIRONMENT) ## the pure parts: no Ray, no disk, no network
 	$(PYTEST) tests/unit -n $(JOBS) $(PYTEST_ARGS)
+
+test-tiptap: $(ENVIRONMENT) $(CLIENTS) ## what Tiptap makes of our documents: Node, no server, no Ray
+	$(PYTEST) tests/tiptap -n $(JOBS) $(PYTEST_ARGS)
 
 # One Ray at a time: two of them on two cores are slower than one after the other.
 test-integration: $(ENVIRONMENT) ## real SQLite, real Ray
