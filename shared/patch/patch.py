@@ -27,7 +27,16 @@ from shared.patch.refusals import (
     check_not_emptying,
     check_seen_anything,
 )
-from shared.patch.scope import Scope, known_blocks, reads_so, section, trimmed, unequal, whole
+from shared.patch.scope import (
+    Scope,
+    known_blocks,
+    not_in,
+    reads_so,
+    section,
+    trimmed,
+    unequal,
+    whole,
+)
 from shared.patch.types import NewBlock, Plan, Present, Seen
 from shared.protocol import WriteOptions
 
@@ -74,8 +83,9 @@ def plan_patch(
     else:
         scope = section(present, section_id, new, seen)
         check_not_emptying(scope.blocks, new)
-    if reads_so(scope, new):
-        return Plan()
+    others = not_in(scope, new) if seen.whole and not anchors else []
+    if reads_so(scope, new, others):
+        return Plan(kept=tuple(others))
     blocks = len(scope.blocks)
     scope, new = unequal(scope, new)
     base = known_blocks(scope, seen, new, anchors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -140,14 +140,20 @@ def unequal(scope: Scope, new: Sequence[NewBlock]) -> tuple[Scope, Sequence[NewB
     return narrow, new[head : len(new) - tail]
 
 
-def reads_so(scope: Scope, new: Sequence[NewBlock]) -> bool:
-    """Whether the blocks say already, one by one, what was sent: a call sent twice, perhaps."""
-    if len(scope.blocks) != len(new):
-        return False
-    return all(
+def not_in(scope: Scope, new: Sequence[NewBlock]) -> list[str]:
+    """Ids of blocks that were neither shown nor sent: what others put in, to all appearance."""
+    shown = {block.block_id for block in scope.seen}
+    sent = {block.digest for block in new}
+    return [b.block_id for b in scope.blocks if b.block_id not in shown and b.digest not in sent]
+
+
+def reads_so(scope: Scope, new: Sequence[NewBlock], besides: Container[str]) -> bool:
+    """Whether the blocks, besides some, say already what was sent: a call sent twice, perhaps."""
+    blocks = [block for block in scope.blocks if block.block_id not in besides]
+    return len(blocks) == len(new) and all(
         block.digest == sent.digest
         and (sent.block.anchor is None or _named_ids([sent]) == [block.block_id])
-        for block, sent in zip(scope.blocks, new, strict=True)
+        for block, sent in zip(blocks, new, strict=True)
     )
 
 

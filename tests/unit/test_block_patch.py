@@ -186,6 +186,8 @@ def test_a_rule_put_before_another_is_there_once_when_the_call_is_sent_again() -
     once = after(start, patch(start, *wanted, seen=saw(start)))
     assert texts(once) == wanted
     assert patch(once, *wanted, seen=saw(start)) == Plan()
+    theirs = [(block_id("theirs"), "somebody's own words"), *once]
+    assert patch(theirs, *wanted, seen=saw(start)) == Plan(kept=(block_id("theirs"),))
 
 
 def test_a_rule_behind_a_block_that_moves_now_is_not_the_one_sent_with_it() -> None:
