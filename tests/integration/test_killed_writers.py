@@ -26,9 +26,10 @@ from actors.upkeep.repair import check_file
 from shared.limits import DRAIN_S
 from shared.markdown.parse import parse
 from shared.protocol import PatchRequest, ReadDocumentRequest, ReadDocumentResult, RouteKey
+from tests.amount import amount
 from tests.integration.stored_documents import ANN, DOC_ID, KEY, TEXT, append, markdown
 
-ROUNDS: Final = 200
+ROUNDS: Final = amount(60, 200)
 ROUNDS_PER_DOCUMENT: Final = 20  # it grows
 SIZES: Final = (1, 1, 2, 5, 40)  # blocks of a patch
 ANSWER_S: Final = 20.0
