@@ -92,7 +92,7 @@ bench-quick: $(ENVIRONMENT) $(PEERS) ## the same in under 3 minutes -> bench/res
 soak: $(ENVIRONMENT) $(CLIENTS) ## the mirror over 10,000 steps; kill -9 under load -> bench/results/soak.json
 	$(PYTEST) tests/unit/test_mirror.py --hypothesis-profile=soak --timeout=3600
 	DOCACTOR_TEST_LONG=1 $(PYTEST) tests/integration/test_killed_writers.py \
-		tests/acceptance/test_typing_and_patching.py
+		tests/acceptance/test_typing_and_patching.py tests/acceptance/test_hostile_arguments.py
 	$(BIN)/python -m bench.soak $(BENCH_ARGS)
 
 # The locker has a throw-away environment: it is no part of what it locks.

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.acceptance.hostile import DEEP, VALUES, Caller, as_json
+from tests.acceptance.hostile import DEEP, VALUES, Caller, as_json, values_for
 from tests.acceptance.server import Server
 
 TEXT: Final = "# Plan\n\nOne.\n\n## Part\n\nTwo.\n"
@@ -108,7 +108,7 @@ def test_any_value_for_any_argument_of_a_tool(caller: Caller, doc: str, tool: st
         without = {key: value for key, value in given.items() if key != name}
         caller.tool(tool, without if name != "dry_run" else given)
         skipped = RIGHT.get((tool, name), RIGHT.get(("", name), set()))
-        for label, value in VALUES.items():
+        for label, value in values_for(f"{tool} {name}").items():
             if label not in skipped:
                 caller.tool(tool, given | {name: value})
 
@@ -116,7 +116,7 @@ def test_any_value_for_any_argument_of_a_tool(caller: Caller, doc: str, tool: st
 @pytest.mark.parametrize("tool", TOOLS)
 def test_arguments_that_are_no_arguments(caller: Caller, doc: str, tool: str) -> None:
     given = right(caller, tool, doc)
-    for label, value in VALUES.items():
+    for label, value in values_for(tool).items():
         if label != "null":
             refused = caller.tool(tool, given | {"foo\ud800\x00": value})
             assert refused.get("isError"), label
@@ -167,10 +167,10 @@ def words(value: Any) -> bytes:
 @pytest.mark.parametrize("path", GETS)
 def test_any_value_for_any_parameter_of_an_address(caller: Caller, doc: str, path: str) -> None:
     for name in GETS[path]:
-        for value in VALUES.values():
+        for value in values_for(f"{path} {name}").values():
             caller.request("GET", f"{path.format(doc=doc)}?{name}={quote(words(value))}")
     if "{doc}" in path:
-        for value in VALUES.values():
+        for value in values_for(path).values():
             caller.request("GET", path.format(doc=quote(words(value), safe="")))
 
 
@@ -178,12 +178,12 @@ def test_any_value_for_any_parameter_of_an_address(caller: Caller, doc: str, pat
 def test_any_value_for_any_key_of_a_body(caller: Caller, doc: str, verb: str) -> None:
     path, given = f"/api/documents/{doc}/{verb}", POSTS[verb] | OPTIONS
     for name in (*given, "foo"):
-        for label, value in VALUES.items():
+        for label, value in values_for(f"{verb} {name}").items():
             if name != "dry_run" or label != "false":
                 caller.post(path, as_json(given | {name: value}))
         if name != "dry_run":
             caller.post(path, as_json({k: v for k, v in given.items() if k != name}))
-    for value in VALUES.values():
+    for value in values_for(verb).values():
         caller.post(path, as_json(value))
         caller.post(f"/api/documents/{quote(words(value), safe='')}/{verb}", as_json(given))
     for body in BODIES:
@@ -203,9 +203,9 @@ def test_any_value_for_what_administrators_send(caller: Caller, doc: str, path: 
     del doc
     given = ADMIN[path]
     for name in (*given, "foo"):
-        for value in VALUES.values():
+        for value in values_for(f"{path} {name}").values():
             caller.post(path, as_json(given | {name: value}))
-    for body in (*BODIES, *(as_json(value) for value in VALUES.values())):
+    for body in (*BODIES, *(as_json(value) for value in values_for(path).values())):
         caller.post(path, body)
 
 
@@ -225,7 +225,7 @@ def test_any_value_in_the_address_of_what_administrators_do(caller: Caller, doc:
 def test_any_file_sent_back(caller: Caller, doc: str) -> None:
     path = f"/api/documents/{doc}.md"
     for name in ("on_conflict", "allow_large_delete", "idempotency_key", "foo"):
-        for value in VALUES.values():
+        for value in values_for(f"put {name}").values():
             query = f"dry_run=true&{name}={quote(words(value))}"
             caller.request("PUT", f"{path}?{query}", content=b"x")
     for value in VALUES.values():
