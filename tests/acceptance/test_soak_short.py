@@ -15,7 +15,7 @@ from bench.soak import Plan, soak
 
 KILLS: Final = 20
 SHORT: Final = Plan(KILLS, 0.0, (0.05, 0.6))
-DOCUMENTS: Final = 60
+DOCUMENTS: Final = 36
 AT_ONCE: Final = 12
 
 
