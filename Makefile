@@ -86,7 +86,7 @@ bench: $(ENVIRONMENT) $(PEERS) ## docactor and its peers in the same run -> benc
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m bench.growth
 
-bench-quick: $(ENVIRONMENT) $(PEERS) ## the same in under 3 minutes -> bench/results/quick.*
+bench-quick: $(ENVIRONMENT) $(PEERS) ## less of the same, in four minutes -> bench/results/quick.*
 	$(BIN)/python -m bench --quick $(BENCH_ARGS)
 
 soak: $(ENVIRONMENT) $(CLIENTS) ## the mirror over 10,000 steps; kill -9 under load -> bench/results/soak.json

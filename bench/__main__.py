@@ -194,7 +194,7 @@ def _part(plan: Plan, only: set[str]) -> Plan:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="under 3 minutes, noisier")
+    parser.add_argument("--quick", action="store_true", help="four minutes, noisier")
     parser.add_argument("--only", help="works to run, as P1,P5,documents; nothing is written")
     parser.add_argument(
         "--wire",
