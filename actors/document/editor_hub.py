@@ -79,6 +79,7 @@ class _Link:
     peer: Peer
     sessions: dict[int, _Session] = field(default_factory=dict)
     held: list[bytes] | None = None  # frames waiting for what the gateway missed
+    moved: bool = False  # it has sessions that are not opened here yet, and miss what is not told
     waiting: bool = False
 
     def send(self, frame: bytes) -> None:
@@ -155,7 +156,8 @@ class EditorHub:
         """
         document = self._document
         missed = last_seq is not None and last_seq != document.seq
-        self._links[peer] = _Link(peer, held=[] if missed else None)
+        held: list[bytes] | None = [] if missed else None
+        self._links[peer] = _Link(peer, held=held, moved=last_seq is not None)
         peer.send(encode_control(Kind.WELCOME, Welcome(document.seq, document.change_seq)))
         return missed
 
@@ -255,6 +257,7 @@ class EditorHub:
         read_only = opened.read_only or not allows(opened.caller, "write")
         session = _Session(link, number, opened.caller, read_only, opened.acks)
         link.sessions[number] = session
+        link.moved = False
         self._sessions += 1
         self._ask(session)
         self._tell_who_is_present(session)
@@ -399,7 +402,7 @@ class EditorHub:
             self._change_seq = batch.change_seq
             notice = encode_control(Kind.NOTICE, Notice(batch.change_seq, batch.principals))
         for link in self._links.values():
-            if broadcast is not None and link.sessions:
+            if broadcast is not None and (link.sessions or link.moved):
                 link.send(broadcast)
             if notice is not None:
                 link.send(notice)

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 
 import anyio
 import httpx
@@ -17,6 +16,7 @@ from gateway.app import create_app
 from gateway.server.serving import GatewayServer, server_config
 from gateway.settings import Settings
 from gateway.worker import ORDER_VARIABLE, WorkerOrder, join_ray, read_order
+from tests.acceptance.editors import until
 from tests.in_process import served
 from tests.unit.gateway.fakes import OWNER, FakeRouter
 
@@ -95,9 +95,7 @@ def test_a_stop_answers_who_waits(rng: random.Random) -> None:
         reader = threading.Thread(target=wait, args=(url,))
         reader.start()
         link = router.document("plan").link
-        deadline = time.monotonic() + 10
-        while not link.waiting:
-            assert time.monotonic() < deadline
+        until("somebody waits", lambda: link.waiting)
     reader.join()
     (answer,) = answers
     assert answer.status_code == 200

@@ -107,6 +107,38 @@ def test_a_link_without_sessions_gets_the_notice_alone(stage: Stage) -> None:
     )
 
 
+def test_a_link_that_comes_back_misses_nothing_before_its_sessions_are_opened(stage: Stage) -> None:
+    """Its editors do not know that they moved, so nobody asks for what was told meanwhile."""
+    other = FakePeer()
+    assert not stage.hub.join(other, stage.document.seq)
+    other.told()
+    stage.document.write("x")
+    stage.document.commit()
+    assert Kind.BROADCAST in other.kinds()
+    Editor(stage.hub, other, 1).open()
+    other.told()
+    stage.hub.leave(other)
+    stage.document.write("y")
+    stage.document.commit()
+    assert other.kinds() == []
+
+
+@pytest.mark.anyio
+async def test_nor_does_one_that_had_to_catch_up(stage: Stage) -> None:
+    stage.document.write("one ")
+    stage.document.commit()
+    other = FakePeer()
+    assert stage.hub.join(other, 0)
+    await stage.hub.catch_up(other, 0)
+    stage.document.write("two")
+    stage.document.commit()
+    reader: Doc[Text] = Doc()
+    for kind, _, body in other.told():
+        if kind is Kind.BROADCAST:
+            reader.apply_update(body)
+    assert str(reader.get("text", type=Text)) == "one two"
+
+
 def test_an_update_of_a_failed_batch_is_never_acknowledged_but_asked_for_again(
     stage: Stage,
 ) -> None:
