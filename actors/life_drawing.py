@@ -7,14 +7,12 @@ rewrites what stands between the page's marks; the rest of the page is written b
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Final
 
+from actors.drawn_page import redraw_files
 from actors.life import EVENTS, LIFE, SERVING, STATES
 
 BEGIN: Final = "<!-- drawn from actors/life.py: make docs -->"
-END: Final = "<!-- end of what is drawn -->"
 
 
 def mermaid() -> str:
@@ -41,23 +39,9 @@ def tables() -> str:
 
 
 def drawn() -> str:
-    """Everything between the marks, the marks included."""
-    return "\n\n".join((BEGIN, f"```mermaid\n{mermaid()}\n```", tables(), END))
-
-
-def redraw(page: str) -> str:
-    """The page with its drawn part as the table gives it now. Raises ValueError without marks."""
-    head, tail = page.split(BEGIN, 1)[0], page.split(END, 1)
-    if len(tail) != 2 or BEGIN not in page:
-        raise ValueError("the page has no place for the drawing")
-    return head + drawn() + tail[1]
-
-
-def main() -> None:
-    for name in sys.argv[1:]:
-        page = Path(name)
-        page.write_text(redraw(page.read_text(encoding="utf-8")), encoding="utf-8")
+    """Everything between the page's marks."""
+    return f"```mermaid\n{mermaid()}\n```\n\n{tables()}"
 
 
 if __name__ == "__main__":
-    main()
+    redraw_files(BEGIN, drawn())

@@ -8,16 +8,14 @@ rewrites what stands between the page's marks; the rest of the page is written b
 from __future__ import annotations
 
 import inspect
-import sys
-from pathlib import Path
 from typing import Final
 
+from actors.drawn_page import redraw_files
 from gateway.rest.problems import STATUS_BY_CODE
 from shared.errors import BY_CODE, DocactorError, Moved, Refused, Unauthenticated, Unavailable
 from shared.wire import close_codes
 
 BEGIN: Final = "<!-- drawn from shared/errors.py: make docs -->"
-END: Final = "<!-- end of what is drawn -->"
 _FAMILIES: Final = (
     (Refused, "Refused: the caller can mend it, nothing was applied"),
     (Unavailable, "Unavailable: the server's fault or state"),
@@ -53,27 +51,12 @@ def closings() -> str:
 
 
 def drawn() -> str:
-    """Everything between the marks, the marks included."""
-    parts = [BEGIN]
+    """Everything between the page's marks."""
+    parts = []
     for family, title in _FAMILIES:
         parts += [f"## {title}", errors(family)]
-    return "\n\n".join((*parts, "## Close codes", closings(), END))
-
-
-def redraw(page: str) -> str:
-    """The page with its drawn part as the code gives it now. Raises ValueError without marks."""
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise ValueError("the page has no place for the tables")
-    return head + drawn() + tail
-
-
-def main() -> None:
-    for name in sys.argv[1:]:
-        page = Path(name)
-        page.write_text(redraw(page.read_text(encoding="utf-8")), encoding="utf-8")
+    return "\n\n".join((*parts, "## Close codes", closings()))
 
 
 if __name__ == "__main__":
-    main()
+    redraw_files(BEGIN, drawn())

@@ -70,17 +70,8 @@ class TokenRegister:
         now = self._now_ms()
         if not owner or not name:
             raise InvalidArgument("name: must not be empty.")
-        if not scopes or scopes - SCOPES:
-            raise InvalidArgument(f"scopes: one or more of {' '.join(sorted(SCOPES))}.")
-        if isinstance(expires, str):
-            expires = expiry(expires, now)
-        if expires is not None and expires <= now:
-            raise InvalidArgument("expires: this time has gone by.")
-        if documents is not None and (not documents or "admin" in scopes):
-            raise InvalidArgument("documents: name some, and not with the scope admin.")
-        for field, budget in msgspec.structs.asdict(allowance).items():
-            if budget is not None and budget < 0:
-                raise InvalidArgument(f"{field}: must not be negative.")
+        until = _expiry(expires, now)
+        _check(scopes, documents, allowance)
         token_id = "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_ID_LENGTH))
         person = PERSON + owner
         row = TokenRow(
@@ -91,7 +82,7 @@ class TokenRegister:
             agent=agent,
             scopes=scopes,
             created=now,
-            expires=expires,
+            expires=until,
             last_used=None,
             revoked=None,
             allowance=allowance,
@@ -152,3 +143,24 @@ class TokenRegister:
 
 def _is_valid(row: TokenRow, now: int) -> bool:
     return row.revoked is None and (row.expires is None or row.expires > now)
+
+
+def _expiry(expires: int | str | None, now: int) -> int | None:
+    """Raises InvalidArgument: it is no time, or one gone by."""
+    at = expiry(expires, now) if isinstance(expires, str) else expires
+    if at is not None and at <= now:
+        raise InvalidArgument("expires: this time has gone by.")
+    return at
+
+
+def _check(
+    scopes: frozenset[Scope], documents: frozenset[str] | None, allowance: Allowance
+) -> None:
+    """Raises InvalidArgument: no token may be so."""
+    if not scopes or scopes - SCOPES:
+        raise InvalidArgument(f"scopes: one or more of {' '.join(sorted(SCOPES))}.")
+    if documents is not None and (not documents or "admin" in scopes):
+        raise InvalidArgument("documents: name some, and not with the scope admin.")
+    for field, budget in msgspec.structs.asdict(allowance).items():
+        if budget is not None and budget < 0:
+            raise InvalidArgument(f"{field}: must not be negative.")

@@ -74,7 +74,7 @@ class WritingTools:
             base, mode, on_conflict, dry_run, allow_large_delete, idempotency_key
         )
         request = PatchRequest(parsed.blocks, anchors, section_id, options, parsed.fidelity)
-        return await self._write(caller, doc_id, "patch", request)
+        return await write(self._context, caller, doc_id, "patch", request)
 
     async def insert(
         self,
@@ -99,7 +99,7 @@ class WritingTools:
         parsed = await read_markdown(markdown)
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = InsertRequest(parsed.blocks, after, options, parsed.fidelity)
-        return await self._write(caller, doc_id, "insert", request)
+        return await write(self._context, caller, doc_id, "insert", request)
 
     async def replace(
         self,
@@ -125,7 +125,7 @@ class WritingTools:
         parsed = await read_markdown(markdown)
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = ReplaceRequest(start, to, parsed.blocks, options, parsed.fidelity)
-        return await self._write(caller, doc_id, "replace", request)
+        return await write(self._context, caller, doc_id, "replace", request)
 
     async def delete(
         self,
@@ -147,12 +147,7 @@ class WritingTools:
         caller = self._context.caller("write")
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = DeleteRequest(blocks, options)
-        return await self._write(caller, doc_id, "delete", request)
-
-    async def _write(
-        self, caller: Caller, doc_id: str, verb: WriteVerb, request: WriteRequest
-    ) -> ToolResult:
-        return await write(self._context, caller, doc_id, verb, request)
+        return await write(self._context, caller, doc_id, "delete", request)
 
 
 async def write(

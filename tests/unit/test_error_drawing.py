@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from gateway.error_drawing import BEGIN, END, main, redraw, told
+from actors.drawn_page import redraw
+from gateway.error_drawing import BEGIN, drawn, told
 from gateway.mcp.errors import error_result
 from gateway.rest.problems import STATUS_BY_CODE, problem
 from shared import errors
@@ -21,7 +22,7 @@ ONES: Final = sorted(told().items())
 
 def test_page_is_what_the_tree_gives() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert redraw(page) == page, "run: make docs"
+    assert redraw(page, BEGIN, drawn()) == page, "run: make docs"
 
 
 def test_the_drawing_in_the_docstring_has_every_error() -> None:
@@ -57,20 +58,3 @@ def test_statuses_and_close_codes_are_of_errors_that_exist() -> None:
     assert close_codes.BY_ERROR.keys() <= BY_CODE.keys()
     numbers = {value for value in vars(close_codes).values() if isinstance(value, int)}
     assert close_codes.MEANINGS.keys() == numbers
-
-
-def test_redrawing_leaves_the_rest_of_the_page_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# Title\n\n{BEGIN}\n\nOUTDATED\n\n{END}\n\nBelow.\n")
-    monkeypatch.setattr("sys.argv", ["drawing", str(page)])
-    main()
-    assert page.read_text().startswith(f"# Title\n\n{BEGIN}\n\n## Refused")
-    assert page.read_text().endswith(f"{END}\n\nBelow.\n")
-    assert "OUTDATED" not in page.read_text()
-
-
-def test_page_without_marks_is_not_written_over() -> None:
-    with pytest.raises(ValueError, match="no place"):
-        redraw("# Another page\n")

@@ -7,15 +7,16 @@ from typing import Final, get_args
 
 import pytest
 
+from actors.drawn_page import redraw
 from actors.life import EVENTS, LIFE, SERVING, STATES, Event, State
-from actors.life_drawing import BEGIN, END, main, mermaid, redraw
+from actors.life_drawing import BEGIN, drawn, mermaid
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "life-of-an-actor.md"
 
 
 def test_page_is_what_the_table_gives() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert redraw(page) == page, "run: make docs"
+    assert redraw(page, BEGIN, drawn()) == page, "run: make docs"
 
 
 def test_every_state_and_event_is_explained_and_in_the_table() -> None:
@@ -38,20 +39,3 @@ def test_whatever_lives_can_be_fenced_and_can_fail(state: State) -> None:
 
 def test_what_serves_can_be_drained() -> None:
     assert {LIFE[state]["drain"] for state in SERVING} == {"draining"}
-
-
-def test_redrawing_leaves_the_rest_of_the_page_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# Title\n\n{BEGIN}\n\nOUTDATED\n\n{END}\n\nBelow.\n")
-    monkeypatch.setattr("sys.argv", ["drawing", str(page)])
-    main()
-    assert page.read_text().startswith(f"# Title\n\n{BEGIN}\n\n```mermaid\n")
-    assert page.read_text().endswith(f"{END}\n\nBelow.\n")
-    assert "OUTDATED" not in page.read_text()
-
-
-def test_page_without_marks_is_not_written_over() -> None:
-    with pytest.raises(ValueError, match="no place"):
-        redraw("# Another page\n")
