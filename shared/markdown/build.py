@@ -34,15 +34,27 @@ class Built(msgspec.Struct):
     hints: Hints = NO_HINTS
 
 
+class _ItemRun(msgspec.Struct):
+    """The items of one list so far, and the lines they came from."""
+
+    kind: str
+    start: int
+    end: int = 0
+    loose: bool = False
+    items: list[Node] = msgspec.field(default_factory=list)
+
+
 class BlockBuilder:
     """Walks the tokens of one text once, from front to end.
 
     Attributes:
         fidelity: What could not be represented exactly.
+        lines: Of each block the first line and the one behind it.
     """
 
     def __init__(self, tokens: list[Token], text: str) -> None:
         self.fidelity: list[Fidelity] = []
+        self.lines: list[tuple[int, int]] = []
         self._tokens = tokens
         self._lines = text.split("\n")
         self._at = 0
@@ -53,7 +65,7 @@ class BlockBuilder:
         self._done = 0  # top-level blocks finished
 
     def blocks(self) -> list[Block]:
-        """The top-level blocks.
+        """The top-level blocks; `lines` are then those each came from, its anchor's not among them.
 
         Raises:
             TooLarge: More than `MAX_BLOCKS`.
@@ -66,6 +78,7 @@ class BlockBuilder:
                 f" the first too many is in line {found[MAX_BLOCKS].start + 1:,}.",
                 limit=MAX_BLOCKS,
             )
+        self.lines = [(built.start, built.end) for built in found]
         return [
             Block(built.node, built.hints, self._source(built), built.anchor) for built in found
         ]
@@ -221,9 +234,10 @@ class BlockBuilder:
     def _lists(self, opening: Token) -> list[Built]:
         """One list, or several where bullets with and without a box follow each other."""
         ordered = opening.type == "ordered_list_open"
+        attrs: Attrs = {"start": int(opening.attrs.get("start", 1))} if ordered else {}
+        delimiter: Any = ")" if opening.markup == ")" else "."
         self._at += 1
-        lists: list[Built] = []
-        loose = False
+        runs: list[_ItemRun] = []
         while (token := self._tokens[self._at]).type == "list_item_open":
             self._at += 1
             start, end = token.map or [0, 0]
@@ -232,20 +246,24 @@ class BlockBuilder:
             self._depth -= 1
             item = _item(token, children)
             kind = "orderedList" if ordered else _list_kind(item)
-            spread = self._spread(children, item)
-            if lists and lists[-1].node.type == kind:
-                last = lists[-1]
-                last.node = Node(kind, last.node.attrs, (*last.node.content, item))
-                loose = loose or spread or self._blank_above(start)
-                last.end = end
-            else:
-                attrs: Attrs = {"start": int(opening.attrs.get("start", 1))} if ordered else {}
-                lists.append(Built(Node(kind, attrs, (item,)), start, end))
-                loose = spread
-            delimiter: Any = ")" if opening.markup == ")" else "."
-            lists[-1].hints = Hints(loose, delimiter)
+            if not runs or runs[-1].kind != kind:
+                runs.append(_ItemRun(kind, start))
+            elif not runs[-1].loose:
+                runs[-1].loose = self._blank_above(start)
+            last = runs[-1]
+            last.loose = last.loose or self._spread(children, item)
+            last.items.append(item)
+            last.end = end
         self._at += 1
-        return lists
+        return [
+            Built(
+                Node(run.kind, attrs, tuple(run.items)),
+                run.start,
+                run.end,
+                hints=Hints(run.loose, delimiter),
+            )
+            for run in runs
+        ]
 
     def _spread(self, children: list[Built], item: Node) -> bool:
         """Whether a blank line stands between two blocks of an item."""

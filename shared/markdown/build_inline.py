@@ -47,10 +47,10 @@ class InlineBuilder:
         self.paragraphs: list[list[Node | Text]] = [[]]
         self._divided = divided
         self._tokens = tokens
-        self._open: list[tuple[str, Attrs]] = []  # marks, outermost first
+        self._open: dict[str, list[Attrs]] = {}  # of each mark what is open, outermost first
         self._marks: dict[str, Attrs] = {}
         self._linked = False  # whether the open link has text
-        self._paired = _pair_tags(tokens)
+        self._paired = _pair_tags(tokens) if len(tokens) > 1 else set()
         for number, token in enumerate(tokens):
             take = self._TAKE.get(token.type)
             if take:
@@ -123,19 +123,21 @@ class InlineBuilder:
         self._linked = False
 
     def _link_close(self, _token: Token) -> None:
-        link = next(attrs for mark, attrs in reversed(self._open) if mark == "link")
+        link = self._open["link"][-1]
         self._end("link")
         if not self._linked:  # nothing in it that could bear the mark
             self._verbatim("[]" + link_tail(link["href"], link.get("title") or ""))
 
     def _start(self, mark: str, attrs: Attrs) -> None:
-        self._open.append((mark, attrs))
-        self._marks = dict(self._open)
+        self._open.setdefault(mark, []).append(attrs)
+        self._marks = {**self._marks, mark: attrs}
 
     def _end(self, mark: str) -> None:
-        last = max(n for n, (name, _) in enumerate(self._open) if name == mark)
-        del self._open[last]
-        self._marks = dict(self._open)
+        opened = self._open[mark]
+        opened.pop()
+        if not opened:
+            del self._open[mark]
+        self._marks = {name: attrs[-1] for name, attrs in self._open.items()}
 
     _TAKE: ClassVar[dict[str, Callable[[InlineBuilder, Token], None]]] = {
         "text": _plain,

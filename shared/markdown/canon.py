@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from shared.editor_shape import from_placeholder, mark_name, placeholder
 from shared.limits import MAX_COLSPAN, MAX_ROWSPAN
-from shared.markdown.grid import complete
+from shared.markdown.grid import complete, whole
 from shared.tree import Attrs, Node, Text
 
 Inline = tuple[Node | Text, ...]
@@ -45,6 +45,7 @@ WHITE: Final = "\t\n\v\f\r \u00a0\u1680\u202f\u205f\u3000" + "".join(
 )
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _NEWLINE: Final = re.compile("\r\n?|\n")
+_ODD: Final = re.compile("[\n\r\x00\ud800-\udfff]")
 _ALIGNMENTS: Final = frozenset({"left", "center", "right"})
 
 
@@ -89,13 +90,6 @@ def canon_attributes(node: Node) -> Attrs:
     return dict(spell(node.attrs)) if spell else {}
 
 
-def whole(value: Any, default: int, low: int, high: int) -> int:
-    """A number of an editor as an integer within `low`…`high`; anything else is `default`."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return default
-    return min(max(int(value), low), high) if value == value else default  # noqa: PLR0124  NaN
-
-
 def _heading(attrs: Attrs) -> Iterator[tuple[str, Any]]:
     yield "level", whole(attrs.get("level"), 1, 1, MAX_LEVEL)
 
@@ -116,7 +110,8 @@ def _language(attrs: Attrs) -> Iterator[tuple[str, Any]]:
 
 def _cell(attrs: Attrs) -> Iterator[tuple[str, Any]]:
     for name, most in (("colspan", MAX_COLSPAN), ("rowspan", MAX_ROWSPAN)):
-        if (span := whole(attrs.get(name), 1, 1, most)) != 1:
+        value = attrs.get(name, 1)
+        if value != 1 and (span := whole(value, 1, 1, most)) != 1:
             yield name, span
     if attrs.get("align") in _ALIGNMENTS:
         yield "align", attrs["align"]
@@ -152,11 +147,21 @@ _ATTRIBUTES: Final[dict[str, Callable[[Attrs], Iterator[tuple[str, Any]]]]] = {
 
 def canon_inline(content: Iterable[Node | Text]) -> Inline:
     """Inline content: known marks in fixed order, newlines as breaks, emphasis off edge blanks."""
+    content = tuple(content)
+    if len(content) == 1 and _is_plain(content[0]):
+        return content  # as most are
     items = [piece for item in content for piece in _pieces(item)]
+    marked = {mark for item in items if isinstance(item, Text) for mark in item.marks}
     for mark in _EMPHASIS:
-        if any(isinstance(item, Text) and mark in item.marks for item in items):
+        if mark in marked:
             items = _trim(items, mark)
     return merge(items)
+
+
+def _is_plain(item: Node | Text) -> bool:
+    if isinstance(item, Node) or item.marks or not item.text:
+        return False
+    return _ODD.search(item.text) is None
 
 
 def merge(items: Iterable[Node | Text]) -> Inline:

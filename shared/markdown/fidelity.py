@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Final
 
 from shared.editor_shape import ATTRIBUTES, MARKS, is_known_mark, mark_name
@@ -44,11 +45,18 @@ def _unshown(node: Node) -> Iterator[str]:
 
 def _of_attributes(node: Node) -> Iterator[str]:
     """Attributes that no Markdown says, and values it says otherwise; a stock default is none."""
+    if not node.attrs:
+        return
     stock = ATTRIBUTES.get(node.type, {})
+    set_by_hand = [
+        (name, value)
+        for name, value in node.attrs.items()
+        if value is not None and value != "" and value != stock.get(name)
+    ]
+    if not set_by_hand:
+        return
     said = canon_attributes(node)
-    for name, value in sorted(node.attrs.items()):  # as stored they have no order
-        if value is None or value == "" or value == stock.get(name):
-            continue
+    for name, value in sorted(set_by_hand, key=itemgetter(0)):  # as stored they have no order
         if name not in said:
             yield f"{node.type}: {_short(name)} is not shown"
         elif said[name] != value:

@@ -3,24 +3,38 @@
 Two people who add a row and a column at the same time leave a table whose rows differ in length,
 and an author of HTML may write one. A stock editor completes such a table at the next change of the
 document. Trees are compared in the completed form, and tables are built in it, so that an editor
-that opens one has nothing to add. Fillings stand where prosemirror-tables puts them, but for tables
-in which so many spans collide that it would add far more than there was.
+that opens one has nothing to add: fillings stand where prosemirror-tables puts them. A table to
+which that would add far too much is none here: of a text it stays source, in a document it is
+opaque, until an editor has made of it what it makes.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import Final
+from itertools import accumulate, compress
+from typing import Any, Final
 
 import msgspec
 
-from shared.limits import MAX_COLSPAN, MAX_TABLE_FILLING, MAX_TABLE_PLACES
+from shared.editor_shape import TEXTBLOCKS
+from shared.limits import (
+    MAX_BLOCK_FILLING,
+    MAX_COLSPAN,
+    MAX_ROWSPAN,
+    MAX_TABLE_FILLING,
+    MAX_TABLE_PLACES,
+)
 from shared.tree import Attrs, Node
 
 _PASSES: Final = 16  # mending one row may uncover another; real tables need two
-FEW_CELLS: Final = 16  # a smaller table may get as many fillings as one of this size
 _CELLS: Final = frozenset({"tableCell", "tableHeader"})
 _PARAGRAPH: Final = Node("paragraph")
+
+
+def whole(value: Any, default: int, low: int, high: int) -> int:
+    """A number of an editor as an integer within `low`…`high`; anything else is `default`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return default
+    return min(max(int(value), low), high) if value == value else default  # noqa: PLR0124  NaN
 
 
 class _Cell(msgspec.Struct):
@@ -50,23 +64,48 @@ class _Mending(msgspec.Struct):
 _Grid = list[list[_Cell]]
 
 
-def complete(table: Node, plain: Attrs) -> Node | None:
+def complete(table: Node, plain: Attrs, few: int = MAX_TABLE_PLACES) -> Node | None:
     """`table` with every place of its grid taken once; itself when it is so already.
 
     Args:
-        table: A table whose rows hold cells, spans in their bounds.
+        table: A table whose rows hold cells.
         plain: The attributes of a new cell.
+        few: How many cells may be added, be the table as small as it may.
 
     Returns:
-        None when that takes more cells than `MAX_TABLE_FILLING` for each it has, or a grid of more
-        than `MAX_TABLE_PLACES`.
+        None when that takes more cells, `MAX_TABLE_FILLING` for each it has, or a grid of more than
+        `MAX_TABLE_PLACES`.
     """
     rows = [_nodes(row) for row in _nodes(table)]
     if (rows and rows[0] and _is_regular(rows)) or not _is_table(table, rows):
         return table
-    room = MAX_TABLE_FILLING * max(sum(map(len, rows)), FEW_CELLS)
-    grid = _as_editors_do(_grid(rows), room) or _with_spans_cut(_grid(rows), room)
+    room = max(MAX_TABLE_FILLING * sum(map(len, rows)), few)
+    grid = _as_editors_do(_grid(rows), room)
     return _rebuilt(table, grid, plain) if grid else None
+
+
+def is_hollow(block: Node) -> bool:
+    """Whether the tables in a block lack more cells than a document may be shown with.
+
+    `MAX_BLOCK_FILLING` in all, or `MAX_TABLE_FILLING` for each cell there is.
+    """
+    there = added = 0
+    waiting = [block]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "table":
+            completed = complete(node, {}, MAX_BLOCK_FILLING)
+            if completed is None:
+                return True
+            there += _cells(node)
+            added += _cells(completed) - _cells(node)
+        if node.type not in TEXTBLOCKS:
+            waiting += _nodes(node)
+    return added > max(MAX_BLOCK_FILLING, MAX_TABLE_FILLING * there)
+
+
+def _cells(table: Node) -> int:
+    return sum(len(row.content) for row in _nodes(table))
 
 
 def _as_editors_do(grid: _Grid, room: int) -> _Grid | None:
@@ -83,35 +122,6 @@ def _as_editors_do(grid: _Grid, room: int) -> _Grid | None:
             return None
         _mend(grid, found)
     return None
-
-
-def _with_spans_cut(grid: _Grid, room: int) -> _Grid | None:
-    """The grid with as few new cells as can be; None when even these are more than `room`.
-
-    Where many spans collide an editor adds cells for each place lost, many times over what there
-    was. Here a cell ends before the first place that is taken, which is then whole below as well.
-    """
-    free_from: list[int] = []  # of each column, the first row not taken from above
-    for number, row in enumerate(grid):
-        at = 0
-        for cell in row:
-            while at < len(free_from) and free_from[at] > number:
-                at += 1
-            reach = range(at + 1, min(at + cell.across, len(free_from)))
-            end = next((place for place in reach if free_from[place] > number), at + cell.across)
-            cell.across, cell.down = end - at, min(cell.down, len(grid) - number)
-            free_from += [0] * (end - len(free_from))
-            free_from[at:end] = [number + cell.down] * (end - at)
-            at = end
-    width = len(free_from)
-    if width * len(grid) > MAX_TABLE_PLACES:
-        return None
-    missing = _survey(grid, width).missing
-    if sum(missing) > room:
-        return None
-    for row, number in zip(grid, missing, strict=True):
-        row += [_Cell(row[0].kind if row else "tableCell") for _ in range(number)]
-    return grid
 
 
 def _nodes(node: Node) -> list[Node]:
@@ -139,8 +149,8 @@ def _grid(rows: list[list[Node]]) -> _Grid:
 
 
 def _cell(node: Node) -> _Cell:
-    across, down = node.attrs.get("colspan", 1), node.attrs.get("rowspan", 1)
-    return _Cell(node.type, node, min(across, MAX_COLSPAN), down)
+    across = whole(node.attrs.get("colspan"), 1, 1, MAX_COLSPAN)
+    return _Cell(node.type, node, across, whole(node.attrs.get("rowspan"), 1, 1, MAX_ROWSPAN))
 
 
 def _width(grid: _Grid) -> int:
@@ -173,13 +183,15 @@ def _place(taken: list[bytearray], found: _Mending, cell: _Cell, row: int, at: i
     each span on the cell as it was, so the last one stands, and adds the cells for both.
     """
     end = min(row + cell.down, len(taken))
+    behind = at + cell.across
+    everywhere = b"\1" * cell.across
     lost = 0
     for reached in range(row, end):
-        for offset, place in enumerate(range(at, at + cell.across)):
-            if taken[reached][place]:
-                found.spans.append((cell, offset, cell.down))
-                lost += cell.across - offset
-            taken[reached][place] = 1
+        places = taken[reached][at:behind]
+        if 1 in places:
+            found.spans.append((cell, places.rfind(1), cell.down))
+            lost += places.count(1) * cell.across - sum(compress(range(cell.across), places))
+        taken[reached][at:behind] = everywhere
     if lost:
         for reached in range(row, end):
             found.missing[reached] += lost

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from shared.editor_shape import stock_attributes, stock_mark
-from shared.limits import MAX_COLSPAN, MAX_ROWSPAN
+from shared.limits import MAX_COLSPAN, MAX_ROWSPAN, MAX_SOURCE_FILLING
 from shared.markdown.build_inline import TAG_MARKS
 from shared.markdown.canon import EMPTY_PARAGRAPH, HARD_BREAK, read_placeholder
 from shared.markdown.grid import complete
@@ -270,7 +270,8 @@ def _cell(frame: _Frame) -> Node:
 def _table(frame: _Frame) -> Node:
     if not frame.blocks:
         raise _ForeignMarkup
-    table = complete(Node("table", {}, tuple(frame.blocks)), stock_attributes("tableCell", {}))
+    plain = stock_attributes("tableCell", {})
+    table = complete(Node("table", {}, tuple(frame.blocks)), plain, MAX_SOURCE_FILLING)
     if table is None:  # an editor would have too much to add
         raise _ForeignMarkup
     return table

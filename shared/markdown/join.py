@@ -9,7 +9,8 @@ block's text does not depend on its neighbours, so the join has to keep them apa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from markdown_it.common.utils import normalizeReference
@@ -22,6 +23,8 @@ from shared.markdown.render import fence_lines
 _LIST: Final = re.compile(
     r"(?P<task>- \[[ x]\](?:[ \n]|\Z))|(?P<bullet>-(?:[ \n]|\Z))|\d{1,9}(?P<end>[.)])(?:[ \n]|\Z)"
 )
+_BLANK_LINE: Final = "\n\n"
+_ODD_STARTS: Final = "-[ 0123456789"  # of lists, front matter and definitions: they may differ
 _LABEL: Final = re.compile(r"\[((?:[^\\\[\]]|\\.)+)\]", re.DOTALL)
 _DEFINED: Final = re.compile(r"^ {0,3}\[(?!\^)((?:[^\\\[\]]|\\.)+)\]:", re.MULTILINE | re.DOTALL)
 
@@ -29,6 +32,23 @@ _DEFINED: Final = re.compile(r"^ {0,3}\[(?!\^)((?:[^\\\[\]]|\\.)+)\]:", re.MULTI
 def join(texts: Iterable[str]) -> str:
     """The document of these block texts: ends with one newline, or is empty."""
     return anchored(("", text) for text in texts)
+
+
+def joined_chars(texts: Sequence[str]) -> int:
+    """How long their `join` is, without writing it."""
+    end = len(texts)
+    while end and texts[end - 1] == EMPTY_TEXT:
+        end -= 1
+    odd = [n for n, text in enumerate(texts[:end]) if text[:1] in _ODD_STARTS]
+    if any(texts[n].lstrip(" ")[:1] == "[" or _is_yaml(texts[n]) for n in odd):
+        return len(join(texts))
+    lists = [(n, _kind(texts[n])) for n in odd]
+    between = sum(
+        len(_separator(kind, next_kind)) - len(_BLANK_LINE)
+        for (n, kind), (other, next_kind) in pairwise(lists)
+        if other == n + 1
+    )
+    return sum(map(len, texts[:end])) + len(_BLANK_LINE) * (end - 1) + 1 + between if end else 0
 
 
 def anchored(pairs: Iterable[tuple[str, str]]) -> str:
@@ -63,7 +83,7 @@ def _kind(text: str) -> str:
 def _separator(before: str, after: str) -> str:
     if before and before == after:
         return f"\n\n{LIST_BREAK}\n\n"
-    return "\n" if {before, after} == {"task", "bullet"} else "\n\n"
+    return "\n" if {before, after} == {"task", "bullet"} else _BLANK_LINE
 
 
 def _apart(texts: list[str]) -> list[str]:

@@ -13,6 +13,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from shared.errors import UnsupportedMarkup
+
 _ANCHOR: Final = r"\[[0-9a-z]{8}-[0-9a-f]{6}\][ \t]*"
 ANCHOR_LINE: Final = re.compile(rf"{_ANCHOR}(?:\n|\Z)")
 # A line with an anchor and directly below it one that is neither blank nor another anchor.
@@ -23,6 +25,7 @@ FOOTNOTE_REFERENCE: Final = re.compile(r"\[\^[^\s\[\]\\^`<>&*_~!]+\](?!\()")
 _FENCE: Final = "---"
 _MATH: Final = "$$"
 TASK_BOX: Final = re.compile(r"\[([ xX])\](?:[ \t]+|\n|\Z)")
+_SIGN: Final = re.compile(r"[\n\\`*_~\[<&]")  # what an inline rule may begin at
 _EVERYWHERE: Final[RuleOptionsType] = {"alt": ["paragraph", "reference", "blockquote", "list"]}
 _IN_TEXT: Final[RuleOptionsType] = {"alt": ["paragraph", "reference"]}
 _CODE_INDENT: Final = 4
@@ -187,6 +190,28 @@ def _take_box(item: Token, first: list[Token]) -> None:
         first[1].content = first[1].content[match.end() :].lstrip(" \t")
 
 
+def inline(state: StateCore) -> None:
+    """The content of textblocks; one without a sign that any rule looks for is text, unread."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        text = token.content
+        if _SIGN.search(text):
+            token.children = _read(state, token)
+        else:
+            token.children = [Token("text", "", 0, content=text)] if text else []
+
+
+def _read(state: StateCore, token: Token) -> list[Token]:
+    try:
+        return state.md.inline.parse(token.content, state.md, state.env, [])
+    except RecursionError:
+        line = token.map[0] + 1 if token.map else 1
+        raise UnsupportedMarkup(
+            f"markdown: brackets nested too deep to be read, from line {line:,} on."
+        ) from None
+
+
 def install(md: MarkdownIt) -> None:
     """Add the rules; anchors come first, definitions before CommonMark's own."""
     md.block.ruler.before("table", "anchor", anchor, _EVERYWHERE)
@@ -196,3 +221,4 @@ def install(md: MarkdownIt) -> None:
     md.inline.ruler.before("link", "footnote_reference", footnote_reference)
     md.inline.ruler.at("image", image)
     md.core.ruler.before("inline", "task_boxes", task_boxes)
+    md.core.ruler.at("inline", inline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -30,10 +31,14 @@ class Parsed(msgspec.Struct, frozen=True):
     fidelity: tuple[Fidelity, ...] = ()
 
 
-def parse(text: str) -> Parsed:
+Lines = list[tuple[int, int]]  # of each block the first line and the one behind it
+
+
+def parse(text: str, lines: Callable[[str], Parsed] | None = None) -> Parsed:
     """The blocks of a Markdown text.
 
-    Carriage returns are line ends; a byte order mark at the start is none of the text.
+    Carriage returns are line ends; a byte order mark at the start is none of the text. `lines`
+    reads what is left, instead of `parse_lines`.
 
     Raises:
         TooLarge: More than `MAX_MARKDOWN_CHARS` characters or `MAX_BLOCKS` blocks.
@@ -47,7 +52,7 @@ def parse(text: str) -> Parsed:
     text = _LINE_END.sub("\n", text.removeprefix(_BYTE_ORDER_MARK))
     if match := _FORBIDDEN.search(text):
         raise UnsupportedMarkup(_forbidden(text, match.start()))
-    return parse_lines(text)
+    return (lines or parse_lines)(text)
 
 
 def _forbidden(text: str, at: int) -> str:
@@ -64,11 +69,10 @@ def parse_lines(text: str) -> Parsed:
         TooLarge: More than `MAX_BLOCKS` blocks.
         UnsupportedMarkup: Nested too deep.
     """
-    try:
-        tokens = block_tokens(text)
-        builder = BlockBuilder(tokens, text)
-        return Parsed(tuple(builder.blocks()), tuple(builder.fidelity))
-    except RecursionError:
-        raise UnsupportedMarkup(
-            "markdown: brackets, quotes or lists nested too deep to be read."
-        ) from None
+    return parse_placed(text)[0]
+
+
+def parse_placed(text: str) -> tuple[Parsed, Lines]:
+    """`parse_lines`, and where in the text each block stands."""
+    builder = BlockBuilder(block_tokens(text), text)
+    return Parsed(tuple(builder.blocks()), tuple(builder.fidelity)), builder.lines

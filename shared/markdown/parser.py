@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
-from shared.errors import TooLarge
-from shared.limits import MAX_BLOCKS
+from shared.errors import TooLarge, UnsupportedMarkup
+from shared.limits import MAX_BLOCKS, MAX_DEPTH
 from shared.markdown import own_rules, text_rules
 
 # Above what CommonMark texts nest; the tree's own limit refuses long before.
@@ -30,13 +30,22 @@ def _make() -> MarkdownIt:
     links.normalizeLink = links.normalizeLinkText = lambda url: url
     text_rules.install(md)
     own_rules.install(md)
-    md.block.ruler.before("table", "too_many", _too_many)
+    md.block.ruler.before("table", "too_much", _too_much)
     return md
 
 
-def _too_many(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
-    """Never matches; ends the parse of a text with far too many blocks, which takes seconds."""
-    if silent or state.level:
+def _too_much(state: StateBlock, start: int, _end: int, silent: bool) -> bool:
+    """Never matches; ends the parse of a text with far too many blocks or levels of them.
+
+    The former would take seconds, the latter end in a `RecursionError` that names no line.
+    """
+    if silent:
+        return False
+    if state.level > MAX_DEPTH:
+        raise UnsupportedMarkup(
+            f"markdown: nested deeper than {MAX_DEPTH} levels in line {start + 1:,}."
+        )
+    if state.level:
         return False
     started = state.env[_STARTED] = state.env.get(_STARTED, 0) + 1
     if started > _MAX_TOP_LEVEL:
@@ -51,10 +60,19 @@ MARKDOWN: Final = _make()
 
 
 def block_tokens(text: str) -> list[Token]:
-    """The tokens of a whole text; inline tokens have their children."""
+    """The tokens of a whole text; inline tokens have their children.
+
+    Raises:
+        UnsupportedMarkup: Nested too deep.
+        TooLarge: Far more than `MAX_BLOCKS` blocks.
+    """
     return MARKDOWN.parse(text, {})
 
 
 def inline_tokens(text: str) -> list[Token]:
-    """The tokens of one line of inline content, as in a table cell."""
+    """The tokens of one line of inline content, as in a table cell.
+
+    Raises:
+        UnsupportedMarkup: Brackets nested too deep.
+    """
     return MARKDOWN.parseInline(text, {})[0].children or []

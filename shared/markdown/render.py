@@ -109,7 +109,7 @@ def _image(description: str, tail: str) -> str:
 def _reads_as(text: str, alt: str) -> bool:
     try:
         tokens = inline_tokens(text)
-    except RecursionError:
+    except UnsupportedMarkup:
         return False
     return [token.type for token in tokens] == ["image"] and alt_of(tokens[0]) == alt
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from shared.errors import UnsupportedMarkup
 from shared.markdown.build import EMPTY_TEXT, BlockBuilder
 from shared.markdown.build_inline import PARAGRAPH_TAG, InlineBuilder
 from shared.markdown.canon import Inline, canon, canon_inline
@@ -44,27 +45,31 @@ def render_inline(content: Inline, place: Place) -> str:
 def render_cell(paragraphs: list[Inline]) -> str:
     """The paragraphs of a table cell, `<p>` between them; pipes are the caller's to escape."""
     text = PARAGRAPH_TAG.join(render_inline(content, Place.CELL) for content in paragraphs)
-    if len(paragraphs) == 1 or _cell_content(text) == paragraphs:
+    if len(paragraphs) == 1 or _is_cell(text, paragraphs):
         return text
     # A `*` in one paragraph and one in the next, say: alone they mean nothing.
     writers = [InlineWriter(content, Place.CELL) for content in paragraphs]
     return PARAGRAPH_TAG.join(writer.inert() for writer in writers)
 
 
-def _cell_content(text: str) -> list[Inline]:
-    paragraphs = InlineBuilder(inline_tokens(text), divided=True).paragraphs
-    return [canon_inline(items) for items in paragraphs]
+def _is_cell(text: str, paragraphs: list[Inline]) -> bool:
+    """Whether a cell of this text reads as these paragraphs."""
+    try:
+        read = InlineBuilder(inline_tokens(text), divided=True).paragraphs
+    except UnsupportedMarkup:
+        return False
+    return [canon_inline(items) for items in read] == paragraphs
 
 
 def _reads_back(text: str, content: Inline, place: Place) -> bool:
+    if place is Place.CELL:
+        return _is_cell(text, [content])
     try:
-        if place is Place.CELL:
-            return _cell_content(text) == [content]
         if place is Place.TASK:
             return _task_content(text) == content
         heading = place is Place.HEADING
         blocks = BlockBuilder(block_tokens(f"# {text}" if heading else text), text).blocks()
-    except RecursionError:
+    except UnsupportedMarkup:
         return False
     expected = Node("heading", {"level": 1}, content) if heading else Node("paragraph", {}, content)
     if len(blocks) != 1:

@@ -21,6 +21,7 @@ from shared.editor_shape import (
     plain_value,
 )
 from shared.limits import MAX_OPAQUE_DEPTH
+from shared.markdown.grid import is_hollow
 from shared.tree import Attrs, Node, Text
 from shared.yjs.build import copy, insert, insert_all
 from shared.yjs.foreign import Foreign, foreign_children, remove_foreign
@@ -57,9 +58,11 @@ def read(element: XmlElement | XmlText, block_id: str = "") -> Node:
     """The block as a tree, exactly: not canonical, with unknown marks and attributes.
 
     Null attributes and the attribute `id` are left out; equal neighbouring runs are one. What no
-    stock editor knows is an opaque node; its `ref` is `block_id`, or the path below the block.
+    stock editor knows is an opaque node; its `ref` is `block_id`, or the path below the block. So
+    is a block with a table to which an editor would add far too much (`is_hollow`).
     """
-    return read_child(element.integrated, raw_transaction(element), BLOCKS, (), block_id)
+    node = read_child(element.integrated, raw_transaction(element), BLOCKS, (), block_id)
+    return _opaque(node.type, (), block_id) if is_hollow(node) else node
 
 
 def read_child(

@@ -161,10 +161,10 @@ def _build_text(parent: RawElement, txn: RawTransaction, backwards: list[Text]) 
     values = [
         (run.text, {k: stock_mark(k, attrs) for k, attrs in run.marks.items()}) for run in runs
     ]
-    _fill_text(values, lambda at, value, marks: insert_value(text, txn, at, value, marks))
+    fill_text(values, lambda at, value, marks: insert_value(text, txn, at, value, marks))
 
 
-def _fill_text(
+def fill_text(
     backwards: Sequence[tuple[Any, dict[str, Any]]],
     insert: Callable[[int, Any, dict[str, Any]], int],
 ) -> None:
@@ -264,7 +264,7 @@ def _fill_copy(twin: RawElement, txn: RawTransaction, raw: RawElement) -> None:
 def _copy_text(parent: RawElement, txn: RawTransaction, at: int, raw: RawText) -> None:
     twin = parent.insert_str(txn, at, "")
     values = [(value, marks or {}) for value, marks in reversed(raw.diff(txn))]
-    _fill_text(values, lambda at, value, marks: copy_value(twin, txn, at, value, marks))
+    fill_text(values, lambda at, value, marks: copy_value(twin, txn, at, value, marks))
 
 
 def copy_value(

@@ -7,7 +7,7 @@ edit built on it; so it must be found before it is applied. Layout after Yjs' `U
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 _GC: Final = 0
@@ -80,6 +80,11 @@ def decode_state_vector(encoded: bytes) -> dict[int, int]:
         raise MalformedUpdateError("the state vector ends early") from error
 
 
+def brings_something(update: bytes) -> bool:
+    """Whether an update inserts anything: it begins with how many clients' blocks it has."""
+    return update[:1] not in (b"", b"\x00")
+
+
 def has_gap(update: bytes, clocks: Mapping[int, int]) -> bool:
     """Whether a block of the update starts past `clocks` (`client -> clock`) for its client.
 
@@ -108,6 +113,41 @@ def ends(update: bytes) -> dict[int, int]:
         for _ in range(blocks):
             clock += _skip_block(reader, reader.byte())
         found[client] = clock
+    return found
+
+
+def insertions(update: bytes) -> Iterator[tuple[int, int, int]]:
+    """What an update that a document emitted brings: client, first clock, clock after the last."""
+    reader = _Reader(update)
+    for _ in range(reader.uint()):
+        blocks, client, start = reader.uint(), reader.uint(), reader.uint()
+        clock = start
+        for _ in range(blocks):
+            info = reader.byte()
+            length = _skip_block(reader, info)
+            if info == _SKIP:  # the place of what is not in this update
+                yield client, start, clock
+                start = clock + length
+            clock += length
+        yield client, start, clock
+
+
+def same_items(update: bytes, parts: Iterable[bytes]) -> bool:
+    """Whether an update brings and deletes exactly what `parts` do, taken together."""
+    parts = tuple(parts)
+    brings = _covered(one for part in parts for one in insertions(part))
+    takes = _covered(one for part in parts for one in deletions(part))
+    return (_covered(insertions(update)), _covered(deletions(update))) == (brings, takes)
+
+
+def _covered(ranges: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The same clocks in as few ranges as there can be."""
+    found: list[tuple[int, int, int]] = []
+    for client, start, end in sorted(one for one in ranges if one[1] < one[2]):
+        if found and found[-1][0] == client and start <= found[-1][2]:
+            found[-1] = (client, found[-1][1], max(end, found[-1][2]))
+        else:
+            found.append((client, start, end))
     return found
 
 

@@ -24,8 +24,8 @@ from shared.protocol import (
     WriteOptions,
     WriteResult,
 )
+from tests.commonmark import EXAMPLES
 from tests.unit.markdown.gfm import CASES
-from tests.unit.markdown.test_commonmark import EXAMPLES
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 

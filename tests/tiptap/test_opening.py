@@ -20,9 +20,9 @@ from shared.tree import Node
 from shared.yjs.blocks import read
 from shared.yjs.build import insert_all
 from tests.acceptance.tiptap import EMPTY, Tiptap
+from tests.commonmark import EXAMPLES
 from tests.unit.documents import ANN, Bench
 from tests.unit.markdown import gfm, test_spelling
-from tests.unit.markdown.test_commonmark import EXAMPLES
 from tests.unit.markdown.trees import BLOCKS, leaves, tables
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.limits import MAX_TABLE_FILLING
 from shared.markdown.canon import canon
-from shared.markdown.grid import FEW_CELLS, complete
+from shared.markdown.grid import complete
 from shared.tree import Node, Text
 from shared.yjs.edit import edit
 from tests.acceptance.editors import NPM
@@ -120,17 +119,43 @@ def _words(cell: Node) -> str:
 def test_a_table_is_completed_as_prosemirror_completes_it(table: Cells, mend: Mend) -> None:
     completed = complete(_node(table), {"colspan": 1, "rowspan": 1})
     expected = mend(table)
-    assert expected is not None
-    cells, more = sum(map(len, table)), sum(map(len, expected))
-    if more - cells > MAX_TABLE_FILLING * max(cells, FEW_CELLS):
-        if completed is None:
-            return
-        words = [cell[4] for row in _cells(completed) for cell in row if cell[4]]
-        assert words == [cell[4] for row in table for cell in row if cell[4]]
-        expected = _cells(completed)
     assert completed is not None
     assert _cells(completed) == expected
     assert mend(expected) == expected
+
+
+@st.composite
+def _merged_at_once(draw: st.DrawFn) -> Cells:
+    """A table in which two or three people have merged cells that overlap, at the same time."""
+    rows, columns = draw(st.integers(2, 10)), draw(st.integers(2, 10))
+    spans: dict[tuple[int, int], tuple[int, int]] = {}
+    gone: set[tuple[int, int]] = set()
+    for _ in range(draw(st.integers(2, 3))):
+        top, left = draw(st.integers(0, rows - 1)), draw(st.integers(0, columns - 1))
+        down = draw(st.integers(1, rows - top))
+        across = draw(st.integers(1, columns - left))
+        spans[top, left] = across, down
+        gone |= {
+            (row, column) for row in range(top, top + down) for column in range(left, left + across)
+        } - {(top, left)}
+    return [
+        [
+            ["tableCell", *spans.get((row, column), (1, 1)), None, "a"]
+            for column in range(columns)
+            if (row, column) not in gone
+        ]
+        for row in range(rows)
+    ]
+
+
+@settings(max_examples=300)
+@given(table=_merged_at_once().filter(any))
+def test_merges_that_overlap_are_completed_as_prosemirror_completes_them(
+    table: Cells, mend: Mend
+) -> None:
+    completed = complete(_node(table), {"colspan": 1, "rowspan": 1})
+    assert completed is not None
+    assert _cells(completed) == mend(table)
 
 
 def _with_widths(table: Cells, widths: list[int], mend: Mend) -> Cells:

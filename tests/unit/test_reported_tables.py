@@ -73,9 +73,9 @@ async def patched(bench: Bench, old: str, new: str) -> WriteResult:
     return result
 
 
-def cells_of(editor: Editor) -> list[list[Any]]:
-    """The elements of the cells of each row of the first block."""
-    block: Any = editor.root.children[0]
+def cells_of(editor: Editor, at: int = 0) -> list[list[Any]]:
+    """The elements of the cells of each row of a block, of the first."""
+    block: Any = editor.root.children[at]
     return [list(row.children) for row in block.children]
 
 
@@ -180,3 +180,17 @@ async def test_a_merged_cell_of_set_widths_is_edited_and_keeps_them() -> None:
         assert widths == [[[80, 90]], [[80], [90]], [[80], [90]]]
         assert colours == [["red"], [None, "blue"], [None, None]]
         await sent_back(bench)
+
+
+async def test_a_table_that_lacks_far_too_much_is_left_to_its_editors() -> None:
+    """An editor would add 1,980 cells to it: until one does, it stays as it is, and says so."""
+    wide = (cell("wide", colspan=100),)
+    async with document_of(table(wide, *[(cell("a"),)] * 20)) as bench:
+        shown = await bench.read()
+        (block,) = [told for told in shown.blocks or () if "opaque" in str(told.text)]
+        assert block.text == f"<!-- opaque:table {block.anchor[:8]} -->"
+        assert [note.what for note in shown.fidelity or ()] == ["table: shown as a placeholder"]
+        text = await sent_back(bench)
+        result = await bench.patch(f"above\n\n{text}\nbelow", base=shown.cursor)
+        assert (result.inserted, result.deleted) == (2, 0)
+        assert len(cells_of(bench.editor(), 1)) == 21

@@ -98,7 +98,15 @@ const acts = {
   type: ({ block, at, text }) => { leaf(block).insert(at ?? leaf(block).length, text); return {} },
   delete: ({ block }) => { root.delete(block, 1); return {} },
   disconnect: () => { socket.disconnect(); return {} },
-  connect: () => { socket.connect(); return {} },
+  connect: () => {
+    // A Hocuspocus socket that is still closing takes itself for connected, and would stay away.
+    if (socket.status !== 'connected' || socket.shouldConnect) socket.connect()
+    else {
+      const closed = () => { socket.off('close', closed); setTimeout(() => socket.connect()) }
+      socket.on('close', closed)
+    }
+    return {}
+  },
   run: ({ code }) => ({ result: new Function('Y', 'doc', 'root', 'provider', 'paragraph', 'leaf', code)(
     Y, doc, root, provider, paragraph, leaf) ?? null }),
   quit: () => { provider.destroy(); say({ event: 'bye' }); process.exit(0) }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -14,9 +12,8 @@ from shared.markdown.join import join
 from shared.markdown.parse import parse
 from shared.markdown.render import render
 from shared.markdown.schema import canon, check
+from tests.commonmark import EXAMPLES
 
-_DATA: Final = Path(__file__).parents[2] / "data" / "commonmark-0.31.2.json"
-EXAMPLES: Final[list[dict[str, Any]]] = json.loads(_DATA.read_text(encoding="utf-8"))
 SHARE: Final = 0.98
 
 # Examples whose HTML changes, each with the reason. No text is lost in any of them.

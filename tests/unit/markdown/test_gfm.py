@@ -9,9 +9,10 @@ import pytest
 
 from shared.markdown.parse import parse
 from shared.markdown.schema import canon, check
+from tests.commonmark import EXAMPLES
 from tests.unit.markdown import test_commonmark
 from tests.unit.markdown.gfm import CASES
-from tests.unit.markdown.test_commonmark import EXAMPLES, SHARE, after
+from tests.unit.markdown.test_commonmark import SHARE, after
 
 # Cases whose HTML changes, each with the reason. No text is lost in any of them.
 EXCEPTIONS: Final = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
 from shared.editor_shape import stock_attributes
 from shared.limits import MAX_COLSPAN, MAX_TABLE_PLACES
 from shared.markdown.canon import canon
-from shared.markdown.grid import complete
+from shared.markdown.grid import complete, is_hollow
 from shared.markdown.parse import parse
 from shared.markdown.render import render
 from shared.tree import Node, Text
@@ -97,6 +99,7 @@ def test_html_with_holes_is_built_whole() -> None:
 @pytest.mark.parametrize(
     "html",
     [
+        "<table><tr><td colspan=9>a</td></tr>" + "<tr><td>b</td></tr>" * 9 + "</table>",
         f"<table><tr><td colspan={MAX_COLSPAN + 1}>a</td></tr></table>",
         f"<table><tr><td colspan={MAX_COLSPAN}>a</td></tr><tr><td>b</td></tr></table>",
         "<table><tr><td rowspan=65535>a</td></tr></table>",
@@ -110,17 +113,34 @@ def test_html_that_takes_too_much_to_complete_stays_source(html: str) -> None:
     assert block.node.attrs == {"language": "=html"}
 
 
-def test_a_tangle_of_spans_is_cut_where_an_editor_would_add_far_more_than_there_is() -> None:
-    rows: list[Row] = [
-        (A, ("b", 3, 7)),
-        (("c", 4, 4),),
-        (),
-    ]
-    cut = canon(table(*rows))
-    assert shown(cut) == [[A, ("b", 3, 3)], [("c", 1, 2)], []]
-    assert canon(cut) == cut
-    (block,) = parse(render(table(*rows)).text).blocks
-    assert canon(block.node) == cut
+TANGLE: Final[list[Row]] = [(A, ("b", 3, 7)), (("c", 4, 4),), ()]
+HOLLOW: Final[list[Row]] = [(("a", 100, 1),), *[(B,)] * 20]
+
+
+def test_a_tangle_of_spans_is_what_an_editor_makes_of_it() -> None:
+    """An editor adds cells for each place lost, many times over what there was."""
+    whole = canon(table(*TANGLE))
+    assert [len(row.content) for row in whole.content if isinstance(row, Node)] == [43, 42, 41]
+    assert canon(whole) == whole
+    (block,) = parse(render(table(*TANGLE)).text).blocks
+    assert canon(block.node) == whole
+
+
+@pytest.mark.parametrize(
+    "block, hollow",
+    [
+        (table(*TANGLE), False),
+        (table(*HOLLOW), True),
+        (Node("blockquote", {}, (table(*HOLLOW),)), True),
+        (Node("blockquote", {}, (table(*TANGLE),) * 4), False),
+        (Node("blockquote", {}, (table(*TANGLE),) * 5), True),
+        (table(*[((("a", 4, 1)),), *[(B,)] * 900]), False),
+        (table(*[(("a", 1, 65_534),)] * 20_000), True),
+        (Node("paragraph", {}, (Text("a"),)), False),
+    ],
+)
+def test_a_block_of_tables_that_lack_far_too_much_is_hollow(block: Node, hollow: bool) -> None:
+    assert is_hollow(block) == hollow
 
 
 def test_what_is_no_row_or_cell_is_left_where_it_is() -> None:

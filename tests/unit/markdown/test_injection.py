@@ -172,7 +172,7 @@ def check(place: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@settings(max_examples=20)  # in each of many places
+@settings(max_examples=settings().max_examples // 3)  # in each of many places
 @given(text=TEXT)
 def test_no_text_breaks_out_of_its_place(place: str, text: str) -> None:
     check(place, text)

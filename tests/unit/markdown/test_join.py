@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shared.markdown.join import anchored, join
+from shared.markdown.join import anchored, join, joined_chars
 from shared.markdown.parse import parse
+
+TEXTS = [
+    *["words", "more 📊 words", "&nbsp;", "# Title", "- a", "-", "- [ ] a", "1. a", "2) b", "---"],
+    *["---\na: b\n---", "[a]: b", "[a]", " [a]: b", "-words", "1.5", "```=yaml\nx\n```", "12"],
+]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,11 @@ def test_a_rule_at_the_start_is_no_front_matter_whatever_follows() -> None:
         "paragraph",
         "horizontalRule",
     ]
+
+
+@given(st.lists(st.sampled_from(TEXTS), max_size=8))
+def test_the_length_is_known_without_writing_the_document(texts: list[str]) -> None:
+    assert joined_chars(texts) == len(join(texts))
 
 
 def test_anchors_stand_above_their_blocks() -> None:

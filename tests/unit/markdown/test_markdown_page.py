@@ -13,9 +13,10 @@ from typing import Final
 
 import pytest
 
+from tests.commonmark import EXAMPLES
 from tests.unit.markdown import test_commonmark, test_gfm
 from tests.unit.markdown.gfm import CASES
-from tests.unit.markdown.test_commonmark import EXAMPLES, after
+from tests.unit.markdown.test_commonmark import after
 
 PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "reference" / "markdown.md"
 _LIST: Final = re.compile(r"(?<=<!-- differences -->\n).*(?=<!-- /differences -->)", re.DOTALL)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pytest
+from hypothesis import given
 
 from shared.errors import Refused, TooLarge, UnsupportedMarkup
 from shared.limits import MAX_BLOCKS, MAX_DEPTH, MAX_MARKDOWN_CHARS
 from shared.markdown.parse import parse
+from shared.markdown.parser import MARKDOWN
 from shared.tree import Fidelity, Hints, Node, Text
+from tests.unit.markdown.trees import TEXTS
 
 ANCHOR: Final = "abcd1234-0a1b2c"
 
@@ -37,6 +41,16 @@ def test_line_ends_and_a_byte_order_mark_are_transport(text: str) -> None:
     assert parse(text).blocks == parse("# T\n\na\nb\n").blocks
 
 
+@given(TEXTS)
+def test_text_without_a_sign_is_text_by_every_rule(text: str) -> None:
+    """Such text is not shown to the rules; they would make the same of it."""
+    plain = "x" + re.sub(r"[\n\\`*_~\[<&]", "x", text)
+    (whole,) = MARKDOWN.inline.parse(plain, MARKDOWN, {}, [])
+    (token,) = MARKDOWN.parseInline(plain, {})
+    assert token.children == [whole]
+    assert (whole.type, whole.content) == ("text", plain)
+
+
 def test_a_soft_break_is_a_space() -> None:
     assert words("a\nb") == ["a b"]
 
@@ -55,8 +69,13 @@ def test_a_soft_break_is_a_space() -> None:
         ("x\n\n" + "> " * MAX_DEPTH + "a", UnsupportedMarkup, "deeper than 100 levels in line 3"),
         ("- " * 60 + "a", UnsupportedMarkup, "deeper than 100 levels in line 1"),
         ("> " * 97 + "| a |\n" + "> " * 97 + "|---|", UnsupportedMarkup, "deeper than 100 levels"),
-        (">" * 50_000, UnsupportedMarkup, "nested too deep"),
-        ("[" * 50_000, UnsupportedMarkup, "nested too deep"),
+        ("x\n\n" + ">" * 50_000, UnsupportedMarkup, "deeper than 100 levels in line 3"),
+        (
+            "".join(f"{'  ' * level}- a\n" for level in range(500)),
+            UnsupportedMarkup,
+            "deeper than 100 levels in line 51",
+        ),
+        ("x\n\n" + "[" * 50_000, UnsupportedMarkup, "nested too deep to be read, from line 3 on"),
     ],
     ids=lambda value: str(value)[:12].encode("unicode_escape").decode(),
 )
@@ -209,3 +228,10 @@ def test_far_too_many_blocks_are_refused_before_all_are_read(
     monkeypatch.setattr("shared.markdown.parse.BlockBuilder", never)
     with pytest.raises(TooLarge, match=rf"markdown: more than {MAX_BLOCKS:,} blocks"):
         parse("a\n\n" * (2 * MAX_BLOCKS + 2))
+
+
+@pytest.mark.timeout(60)
+def test_marks_nested_by_the_thousand_take_no_time() -> None:
+    """A minute or more if each mark copied those around it; the timeout is the test."""
+    (block,) = parse("*a **b " * 15_000 + "b** a*" * 15_000).blocks
+    assert block.node.type == "paragraph"

@@ -193,6 +193,12 @@ def test_a_flood_of_signs_that_was_typed_can_be_read_back(sign: str) -> None:
     assert comes_back(paragraph(sign * 2_000))
 
 
+@pytest.mark.parametrize("sign", ["[", "![", "[a](", "*a", "<"])
+def test_a_flood_of_signs_typed_in_two_paragraphs_of_a_cell_can_be_read_back(sign: str) -> None:
+    cell = Node("tableCell", {}, (paragraph(sign * 500), paragraph("*" + sign * 500)))
+    assert comes_back(Node("table", {}, (Node("tableRow", {}, (cell,)),)))
+
+
 def test_a_paragraph_of_a_megabyte() -> None:
     node = paragraph(("lorem ipsum " * 80_000).strip())
     assert comes_back(node)
