@@ -5,9 +5,13 @@ A top-level heading's block id is its `section_id`. Headings inside other blocks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import msgspec
+
+from shared.markdown.schema import plain_text
+from shared.tree import Node
 
 
 class Heading(msgspec.Struct, frozen=True):
@@ -27,6 +31,13 @@ class Section(msgspec.Struct, frozen=True):
     end: int
 
 
+def heading_of(node: Node) -> tuple[int, str] | None:
+    """Level and plain text on one line; None for what is no heading."""
+    if node.type != "heading":
+        return None
+    return int(node.attrs.get("level", 1)), " ".join(plain_text(node).split())
+
+
 def sections(headings: Sequence[Heading], blocks: int) -> tuple[Section, ...]:
     """The subtree of every heading, in document order. `headings` are in document order."""
     ends = [blocks] * len(headings)
@@ -44,6 +55,6 @@ def section_of(headings: Sequence[Heading], position: int) -> Heading | None:
     return before[-1] if before else None
 
 
-def subtree_chars(section: Section, chars: Callable[[int], int]) -> int:
-    """Characters of a section's blocks, by `chars(position)`."""
-    return sum(chars(position) for position in range(section.start, section.end))
+def running_total(sizes: Iterable[int]) -> list[int]:
+    """How much stands before each block, and in all of them: of a section it is a difference."""
+    return [0, *accumulate(sizes)]

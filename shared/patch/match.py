@@ -8,7 +8,7 @@ was not seen takes part in the rounds of its present text only.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ from shared.patch.block_diff import (
 from shared.patch.known import Known, Match, is_distinct, may_move, name
 from shared.patch.likeness import pair_rewritten
 from shared.patch.standing import pair_standing
-from shared.patch.types import NewBlock, Seen, same
+from shared.patch.types import NewBlock, Seen, SeenBlock, same
 
 _HEAVY: Final = 1_000_000.0  # what had better not move outweighs everything else
 
@@ -55,11 +55,17 @@ def _told_digest(found: Match, seen: Seen) -> Callable[[Known], str | None]:
         now = known.now.digest if known.now else None
         if known.seen is None:
             return now if may_move(known, seen) and now not in shown else None
-        if now in sent and (known.seen.digest not in sent or bearers[now] == 1):
-            return now
-        return known.seen.digest
+        if now is None or now not in sent:
+            return known.seen.digest
+        knows_newer = bearers[now] == 1 and not _is_certain(known.seen, seen)
+        return now if knows_newer or known.seen.digest not in sent else known.seen.digest
 
     return digest
+
+
+def _is_certain(block: SeenBlock, seen: Seen) -> bool:
+    """Whether its author knows it by the text shown, and by that alone."""
+    return seen.based and seen.views <= 1 and not block.unread
 
 
 def _digests(known: Known) -> set[str]:
@@ -93,7 +99,7 @@ def _by_text(found: Match, seen: Seen, digest: Callable[[Known], str | None]) ->
     news: list[object] = [
         ("is", j) if j in found.old_of else new.digest for j, new in enumerate(found.new)
     ]
-    chain = _prefer_seen(found, olds, common(olds, news))
+    chain = _likeliest_of_equals(found, olds, common(olds, news))
     fresh = [pair for pair in chain if pair[0] not in found.new_of]
     for u, j in _believable(found, fresh) if seen.views or seen.based else fresh:
         found.link(u, j)
@@ -103,15 +109,35 @@ def _by_text(found: Match, seen: Seen, digest: Callable[[Known], str | None]) ->
         for u, known in enumerate(found.base)
         if u not in found.new_of and (token := digest(known)) and (known.seen or is_distinct(known))
     ]
+    _leave_gone(found, left)
+    left = [(u, token) for u, token in left if u not in found.new_of]
     for u, j in unique_on_both(left, [(j, found.new[j].digest) for j in found.unmatched()]):
         found.link(u, j)
 
 
-def _prefer_seen(
+def _leave_gone(found: Match, left: Sequence[tuple[int, str]]) -> None:
+    """Blocks that are gone, sent elsewhere: each is one that its author left alone, however many
+    say the same. As many as are still there are not among them.
+    """
+    gone: dict[str, list[int]] = {}
+    for u, token in left:
+        if found.base[u].now is None:
+            gone.setdefault(token, []).append(u)
+    more = Counter(found.new[j].digest for j in found.unmatched())
+    more -= Counter(token for u, token in left if found.base[u].now)
+    for j in found.unmatched():
+        token = found.new[j].digest
+        if more[token] > 0 and gone.get(token):
+            found.link(gone[token].pop(0), j)
+            more[token] -= 1
+
+
+def _likeliest_of_equals(
     found: Match, olds: Sequence[object], chain: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Of equal blocks at one place those seen and still there are kept, so that none is left over
-    and taken for deleted.
+    and taken for deleted; then those all views show alike; then the one as far from the next pair,
+    or the last one, as the new block is.
     """
     spare: dict[object, list[int]] = {}
     matched = {u for u, _ in chain}
@@ -120,18 +146,32 @@ def _prefer_seen(
             spare.setdefault(olds[u], []).append(u)
     if not spare:
         return list(chain)
-    better: list[tuple[int, int]] = []
-    for n, (u, j) in enumerate(chain):
-        low = better[-1][0] if better else -1
-        high = chain[n + 1][0] if n + 1 < len(chain) else len(olds)
-        candidates = spare.get(olds[u], [])
-        at = bisect_right(candidates, low)
-        lesser = found.base[u].seen is None or found.base[u].now is None
-        if lesser and at < len(candidates) and candidates[at] < high:
-            better.append((candidates.pop(at), j))
-        else:
-            better.append((u, j))
-    return better
+    pairs = [(-1, -1), *chain, (len(olds), len(found.new))]
+    inner = range(1, len(pairs) - 1)
+    for steps, side in ((reversed(inner), 1), (inner, -1)):
+        for n in steps:
+            u, j = pairs[n]
+            equal = spare.get(olds[u])
+            if not equal:
+                continue
+            beside = pairs[n + side][0] - pairs[n + side][1]
+            low, high = bisect_right(equal, pairs[n - 1][0]), bisect_left(equal, pairs[n + 1][0])
+            worth = {
+                v: (_surety(found.base[v]), -abs(v - j - beside)) for v in (u, *equal[low:high])
+            }
+            best = max(worth, key=worth.__getitem__)
+            if best != u:
+                equal.remove(best)
+                insort(equal, u)
+                pairs[n] = (best, j)
+    return pairs[1:-1]
+
+
+def _surety(known: Known) -> int:
+    """How certain it is that its author knows the block, and as what."""
+    if known.seen is None or known.now is None:
+        return 0
+    return 1 if known.seen.others else 2
 
 
 def _believable(found: Match, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

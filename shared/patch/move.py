@@ -9,7 +9,6 @@ from shared.ids import BlockRef
 from shared.patch.patch import DEFAULTS
 from shared.patch.refusals import (
     check_known,
-    check_mode,
     check_movable,
     locate,
     resolve,
@@ -47,13 +46,12 @@ def plan_move(
         pinned: Ids of blocks touched by others in the last seconds: they do not move.
 
     Raises:
-        UnsupportedMode, Busy: As their names say.
+        Busy: Blocks that would move are being edited.
         StaleAnchor: `block` or `after` is no block, or with `section` no heading.
         StaleBlock: The block is not as the caller knows it, or `after` not at its hash.
         BaseRequired: `block` is named by its bare id, was not seen and is no section.
         InvalidArgument: `after` is part of what would be moved.
     """
-    check_mode(options)
     reject = rejects(options, [block])
     field = "section_id" if section else "block"
     start = (resolve if reject else locate)(present, block, field)

@@ -20,7 +20,6 @@ from shared.patch.place import moved, operations
 from shared.patch.rebase import Edits, Merger, Rebase
 from shared.patch.refusals import (
     check_large_delete,
-    check_mode,
     check_movable,
     check_no_conflict,
     check_no_elision,
@@ -37,6 +36,7 @@ from shared.patch.scope import (
     unequal,
     whole,
 )
+from shared.patch.sight import as_its_author_saw
 from shared.patch.types import NewBlock, Plan, Present, Seen
 from shared.protocol import WriteOptions
 
@@ -70,12 +70,11 @@ def plan_patch(
         pinned: Ids of blocks with a live caret or touched in the last seconds: they do not move.
 
     Raises:
-        UnsupportedMode, EmptyPatch, BaseRequired, LargeDelete, Busy: As their names say.
+        EmptyPatch, BaseRequired, LargeDelete, Busy: As their names say.
         StaleBlock: A conflict, and the caller wants all or nothing (the default with `anchors`);
             or the hash of `section_id` is another now.
         StaleAnchor: `section_id` is no block, or no heading.
     """
-    check_mode(options)
     new = trimmed(new)
     if section_id is None:
         scope = whole(present, seen)
@@ -87,7 +86,7 @@ def plan_patch(
     if reads_so(scope, new, others):
         return Plan(kept=tuple(others))
     blocks = len(scope.blocks)
-    scope, new = unequal(scope, new)
+    scope, new = unequal(as_its_author_saw(scope, seen, new), new)
     base = known_blocks(scope, seen, new, anchors)
     found = match(base, new, seen, pinned)
     if not seen.based and not seen.views and not any(known.named for known in base):

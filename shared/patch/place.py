@@ -53,10 +53,12 @@ def operations(
     already there come first.
     """
     gone = {found.base[u].block_id for u in edits.delete}
-    chain = _Chain(block_id for block_id in present if block_id not in gone)
     ops: list[Op] = [Delete(found.base[u].block_id) for u in edits.delete]
     for u, (new, merged) in sorted(edits.replace.items()):
         ops.append(Replace(found.base[u].block_id, new, merged))
+    if not edits.move and not edits.insert:
+        return ops
+    chain = _Chain(block_id for block_id in present if block_id not in gone)
     moving = {found.base[u].block_id for u in edits.move}
     at: Place = start
     while at in moving:

@@ -21,7 +21,7 @@ from shared.ids import BlockRef
 from shared.limits import LARGE_DELETE_BLOCKS, LARGE_DELETE_SHARE
 from shared.patch.types import NewBlock, Present, Seen, heading_level, is_blank, same
 from shared.protocol import Conflict, OutlineEntry, WriteOptions
-from shared.sections import Heading, sections, subtree_chars
+from shared.sections import Heading, running_total, sections
 
 SNIPPET_CHARS: Final = 80
 MAX_LISTED: Final = 50  # blocks an error lists; the rest is counted
@@ -38,10 +38,10 @@ _MAX_ELISION_CHARS: Final = 160  # a longer block says something
 
 
 def check_mode(options: WriteOptions) -> None:
-    """Raises UnsupportedMode for suggestions."""
+    """Raises UnsupportedMode for suggestions, in a verb that is decided whole or not at all."""
     if options.mode == "suggest" or options.on_conflict == "suggest":
         field = "mode" if options.mode == "suggest" else "on_conflict"
-        raise UnsupportedMode(f"{field}: suggestions are not supported by this server.")
+        raise UnsupportedMode(f"{field}: a restore cannot be suggested.")
 
 
 def headings(present: Sequence[Present]) -> list[Heading]:
@@ -55,13 +55,14 @@ def headings(present: Sequence[Present]) -> list[Heading]:
 
 def outline(present: Sequence[Present]) -> list[dict[str, Any]]:
     """Headings with section ids and sizes; of a document without any, its first blocks."""
+    before = running_total(len(block.text) for block in present)
     entries: list[dict[str, Any]] = [
         msgspec.to_builtins(
             OutlineEntry(
                 section.heading.block_id,
                 section.heading.level,
                 section.heading.title[:SNIPPET_CHARS],
-                subtree_chars(section, lambda position: len(present[position].text)),
+                before[section.end] - before[section.start],
             )
         )
         for section in sections(headings(present), len(present))

@@ -20,7 +20,6 @@ from shared.patch.find import Finder, Found
 from shared.patch.patch import DEFAULTS
 from shared.patch.refusals import (
     SNIPPET_CHARS,
-    check_mode,
     locate,
     resolve,
     section_range,
@@ -76,13 +75,11 @@ def plan_replace_text(
         touched: Ids of blocks others changed since `options.base`.
 
     Raises:
-        UnsupportedMode: For suggestions.
         FindNotMatched, NotUnique: With the places, or what is most alike; of every edit at fault.
         StaleAnchor, StaleBlock: An anchor or `section_id`, as in the other verbs.
         InvalidArgument: No edit, an empty quote, or two that overlap.
         UnsupportedMarkup, TooLarge: Of the text that would result.
     """
-    check_mode(options)
     _check_edits(edits)
     refs = [edit.anchor for edit in edits if edit.anchor]
     reject = rejects(options, refs)

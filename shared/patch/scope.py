@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -74,11 +74,11 @@ def section(
     Raises StaleAnchor and StaleBlock as `section_range`.
     """
     start, end = section_range(present, ref)
-    outline = tuple((block.block_id, block.level) for block in seen.blocks)
+    outline = ((block.block_id, block.level) for block in seen.blocks)
     inside = {block.block_id for block in present[start:end]}
     within = _subtree(outline, ref.block_id) or inside
-    for other in seen.outlines:  # a heading that only one of them shows may end it
-        within &= _subtree(other, ref.block_id) or inside
+    for sight in seen.sights:  # a heading that only one of them shows may end it
+        within &= _subtree(sight.outline(), ref.block_id) or inside
     shown = tuple(block for block in seen.blocks if block.block_id in within)
     brought = ref.block_id in _named_ids(new)
     if new and not heading_level(new[0].text) and not brought:
@@ -87,7 +87,7 @@ def section(
     return _scope(present, start, end, shown)
 
 
-def _subtree(outline: Sequence[tuple[str, int]], heading: str) -> set[str]:
+def _subtree(outline: Iterable[tuple[str, int]], heading: str) -> set[str]:
     """Ids of a heading and what stands under it; nothing when it is none there."""
     found: set[str] = set()
     top = 0
@@ -119,20 +119,10 @@ def unequal(scope: Scope, new: Sequence[NewBlock]) -> tuple[Scope, Sequence[NewB
     One edit in a long document then costs what the edit costs.
     """
     blocks, seen = scope.blocks, scope.seen
-    most = min(len(blocks), len(new), len(seen))
     named = Counter(_named_ids(new))
-
-    def untouched(at: int) -> bool:
-        block, sent = blocks[at], new[at]
-        lines = 0 if sent.block.anchor is None else 1
-        return named[block.block_id] == lines and _untouched(block, sent, seen[at])
-
-    head = 0
-    while head < most and untouched(head):
-        head += 1
-    tail = 0
-    while tail < most - head and untouched(-1 - tail):
-        tail += 1
+    head = _untouched(blocks, new, seen, named)
+    rest = (reversed(blocks[head:]), reversed(new[head:]), reversed(seen[head:]))
+    tail = _untouched(*rest, named)
     end = scope.end - tail
     trailing = scope.trailing if not tail else end
     middle = seen[head : len(seen) - tail]
@@ -157,14 +147,29 @@ def reads_so(scope: Scope, new: Sequence[NewBlock], besides: Container[str]) -> 
     )
 
 
-def _untouched(block: Present, new: NewBlock, seen: SeenBlock) -> bool:
-    return (
-        block.digest == new.digest
-        and block.block_id == seen.block_id
-        and same(block.digest, seen.digest)
-        and not seen.others
-        and (new.block.anchor is None or new.block.anchor == block.anchor)
-    )
+def _untouched(
+    blocks: Iterable[Present],
+    new: Iterable[NewBlock],
+    seen: Iterable[SeenBlock],
+    named: Mapping[str, int],
+) -> int:
+    """How many of the first blocks are as they were seen and as they were sent. `named` says how
+    many lines name a block.
+    """
+    count = 0
+    for block, sent, shown in zip(blocks, new, seen, strict=False):
+        anchor = sent.block.anchor
+        if (
+            block.digest != sent.digest
+            or block.block_id != shown.block_id
+            or shown.others
+            or not same(block.digest, shown.digest)
+            or (anchor is not None and anchor != block.anchor)
+            or named.get(block.block_id, 0) != (anchor is not None)
+        ):
+            break
+        count += 1
+    return count
 
 
 def trimmed(new: Sequence[NewBlock]) -> list[NewBlock]:

@@ -7,7 +7,7 @@ it, so a digest may be compared with either by `same`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -15,7 +15,10 @@ import msgspec
 
 from shared.ids import HASH_LENGTH
 from shared.protocol import Conflict
+from shared.stored_annotations import SuggestionStatus
+from shared.suggestions.edits import Edit
 from shared.tree import Block, Node
+from shared.yjs.exact import Exact
 
 EMPTY_PARAGRAPH: Final = "&nbsp;"  # how an empty paragraph reads
 _HEADING = re.compile(r"(#{1,6})(?: |\Z)")
@@ -69,6 +72,7 @@ class NewBlock(msgspec.Struct, frozen=True):
     Attributes:
         charge: Characters it costs when written: its source as sent.
         notes: What of its source could not be kept exactly.
+        exact: All there is of it, of a block that is put back as it was.
     """
 
     block: Block
@@ -76,6 +80,7 @@ class NewBlock(msgspec.Struct, frozen=True):
     digest: str
     charge: int
     notes: tuple[str, ...] = ()
+    exact: Exact | None = None
 
     @classmethod
     def of(cls, block: Block, text: str, notes: tuple[str, ...] = ()) -> NewBlock:
@@ -108,6 +113,21 @@ def _unknown(_block_id: str, _digest: str) -> str | None:
     return None
 
 
+class Sight(msgspec.Struct, frozen=True):
+    """What one of several views shows: block id to digest in its order; levels of headings."""
+
+    blocks: Mapping[str, str]
+    levels: Mapping[str, int] = {}
+
+    def is_as(self, other: Sight) -> bool:
+        """Whether the other one shows the same texts in the same order."""
+        return list(self.blocks.items()) == list(other.blocks.items())
+
+    def outline(self) -> Iterator[tuple[str, int]]:
+        """The blocks in order, with the level of those that are headings, else 0."""
+        return ((block_id, self.levels.get(block_id, 0)) for block_id in self.blocks)
+
+
 class Seen(msgspec.Struct, frozen=True):
     """What the author of a write has seen, as far as that is certain.
 
@@ -118,7 +138,7 @@ class Seen(msgspec.Struct, frozen=True):
         whole: The views showed the whole document: what they lack came later.
         based: A cursor named the view or moment.
         views: How many views are behind this; 0 with a moment rebuilt from the log as well.
-        outlines: Of several views each: ids in order, with the level of those that are headings.
+        sights: Of several views what each shows, the one used last first.
         older: Earlier texts this principal was shown: block id to digests.
         text_of: Texts still remembered.
     """
@@ -128,7 +148,7 @@ class Seen(msgspec.Struct, frozen=True):
     whole: bool = False
     based: bool = False
     views: int = 0
-    outlines: tuple[tuple[tuple[str, int], ...], ...] = ()
+    sights: tuple[Sight, ...] = ()
     older: Mapping[str, frozenset[str]] = {}
     text_of: Texts = _unknown
 
@@ -166,10 +186,14 @@ class Replace(msgspec.Struct, frozen=True, tag=True):
 class Insert(msgspec.Struct, frozen=True, tag=True):
     """A new block right behind `after`: a block id, the position in `Plan.ops` of the earlier
     `Insert` that made that block, or None for the first place.
+
+    Attributes:
+        block_id: The id it gets, which no block has; None: a fresh one.
     """
 
     after: str | int | None
     new: NewBlock
+    block_id: str | None = None
 
 
 class Delete(msgspec.Struct, frozen=True, tag=True):
@@ -194,6 +218,8 @@ class Plan(msgspec.Struct, frozen=True):
         conflicts: What was left as it is, and why.
         charged: Characters, as sent, of the blocks written.
         quoted: Its author knows only parts of the blocks it replaces.
+        suggested: What is stored as suggestions, and not done.
+        decides: Suggestions that are open no more once it is carried out.
     """
 
     ops: tuple[Op, ...] = ()
@@ -201,6 +227,12 @@ class Plan(msgspec.Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
     charged: int = 0
     quoted: bool = False
+    suggested: tuple[Edit, ...] = ()
+    decides: Mapping[str, SuggestionStatus] = {}
+
+    @property
+    def does_something(self) -> bool:
+        return bool(self.ops or self.suggested or self.decides)
 
     @property
     def replaced(self) -> int:
@@ -235,7 +267,7 @@ def apply_to_list(
 
     for number, op in enumerate(plan.ops):
         if isinstance(op, Insert):
-            made[number] = mint(number)
+            made[number] = op.block_id or mint(number)
             blocks.insert(place(op.after), (made[number], op.new.text))
             continue
         at = [block_id for block_id, _ in blocks].index(op.block_id)

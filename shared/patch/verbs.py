@@ -18,13 +18,13 @@ from shared.patch.patch import DEFAULTS, planned, rebased
 from shared.patch.rebase import Merger
 from shared.patch.refusals import (
     MAX_LISTED,
-    check_mode,
     check_no_conflict,
     locate,
     resolve,
     snippet,
 )
 from shared.patch.scope import Scope, between, known_blocks
+from shared.patch.sight import as_its_author_saw
 from shared.patch.types import (
     EMPTY_BLOCK,
     Delete,
@@ -45,17 +45,14 @@ def plan_insert(
     present: Sequence[Present],
     new: Sequence[NewBlock],
     after: Place = "end",
-    *,
-    options: WriteOptions = DEFAULTS,
 ) -> Plan:
     """`new` right behind a block, at the start (behind front matter) or the end.
 
     The end is before the empty paragraphs no reader is shown. The neighbour need not have been
     seen; when its hash is given, it must fit.
 
-    Raises UnsupportedMode, StaleAnchor, StaleBlock.
+    Raises StaleAnchor, StaleBlock.
     """
-    check_mode(options)
     place: str | int | None
     if after == "start":
         at = first_place(present)
@@ -89,14 +86,13 @@ def plan_replace(
     paragraph.
 
     Raises:
-        UnsupportedMode, Busy: As their names say.
+        Busy: As its name says.
         StaleAnchor: `start` or `end` is no block.
         StaleBlock: A conflict, and the caller wants all or nothing: the default when an anchor is
             given.
         BaseRequired: A block in the range was not seen, nor did it come since.
         InvalidArgument: `end` stands before `start`.
     """
-    check_mode(options)
     refs = [start] if end is None else [start, end]
     reject = rejects(options, refs)
     find = resolve if reject else locate
@@ -106,7 +102,7 @@ def plan_replace(
         raise InvalidArgument(
             f"to: block {present[last].block_id} stands before {present[first].block_id}."
         )
-    scope = between(present, first, last + 1, seen)
+    scope = as_its_author_saw(between(present, first, last + 1, seen), seen, new)
     base = known_blocks(scope, seen, new, refs)
     _check_all_seen(base, {ref.block_id for ref in refs}, seen, added)
     found = match(base, new, seen, pinned)
@@ -127,13 +123,11 @@ def plan_delete(
     """The blocks named go. The last block of a document becomes one empty paragraph.
 
     Raises:
-        UnsupportedMode: For suggestions.
         StaleAnchor: One of them is no block.
         StaleBlock: One changed since, and the caller wants all or nothing: the default when an
             anchor is given.
         BaseRequired: One is named by its bare id and was not seen.
     """
-    check_mode(options)
     reject = rejects(options, blocks)
     positions = {locate(present, ref, "blocks") for ref in blocks}
     if reject:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from shared.feed.cursor import Cursor
-from shared.patch.types import Seen, SeenBlock, digest_of, heading_level
+from shared.patch.types import Seen, SeenBlock, Sight, digest_of, heading_level
 
 NOWHERE: Final = Cursor(-1)  # the cursor of a view that no base may name
+_FEW: Final = 16  # blocks for each of which looking up its place costs less than a new order
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -79,7 +81,10 @@ class View(msgspec.Struct, array_like=True):
         for block_id in told.removed:
             self.forget(block_id)
         known = [b for b in told.shown if b.knew is None or b.block_id in self.blocks]
-        order = mirrored(list(self.blocks), msgspec.structs.replace(told, shown=known))
+        order = list(self.blocks)
+        moved = len(known) > _FEW or not all(_stays(order, block) for block in known)
+        if moved:
+            order = mirrored(order, msgspec.structs.replace(told, shown=known))
         for block in known:
             if block.knew in (None, self.blocks.get(block.block_id)):
                 self.show(block.block_id, block.text)
@@ -87,12 +92,17 @@ class View(msgspec.Struct, array_like=True):
                 self.unread[block.block_id] = digest
             else:
                 self.unread.pop(block.block_id, None)
-        self.blocks = {block_id: self.blocks[block_id] for block_id in order}
+        if moved:
+            self.blocks = {block_id: self.blocks[block_id] for block_id in order}
         return [(i, digest) for i, digest in before.items() if self.blocks.get(i) != digest]
 
-    def outline(self) -> tuple[tuple[str, int], ...]:
-        """The blocks in order, with the level of those that are headings, else 0."""
-        return tuple((block_id, self.levels.get(block_id, 0)) for block_id in self.blocks)
+    def is_as(self, other: View) -> bool:
+        """Whether the other one shows the same texts in the same order."""
+        return list(self.blocks.items()) == list(other.blocks.items())
+
+    def sight(self) -> Sight:
+        """What it shows now."""
+        return Sight(dict(self.blocks), dict(self.levels))
 
     def copy(self) -> View:
         blocks, levels, unread = dict(self.blocks), dict(self.levels), dict(self.unread)
@@ -107,22 +117,30 @@ def mirrored(order: Sequence[str], told: Told) -> list[str]:
     """
     listed = {block.block_id for block in told.shown}
     left = [block_id for block_id in order if block_id not in listed]
-    there: set[str | None] = {None, *left}
-    behind: dict[str | None, list[str]] = {}  # unlisted block -> the listed ones behind it
-    root: dict[str, str | None] = {}
-    before = _nearest_before(there | listed, told)
+    follows: dict[str | None, str | None] = dict(pairwise((None, *left, None)))
+    before = _nearest_before({*left, *listed}, told)
     for block in told.shown:
         after = block.after
-        if after not in there and after not in root:
+        if after is not None and after not in follows:
             after = before.get(block.block_id)
-        hangs_on = root.get(after, after) if after is not None else None
-        run = behind.setdefault(hangs_on, [])
-        run.insert(run.index(after) + 1 if after in run else 0, block.block_id)
-        root[block.block_id] = hangs_on
-    result = list(behind.get(None, ()))
-    for block_id in left:
-        result += [block_id, *behind.get(block_id, ())]
+        while after is not None and after not in follows:  # listed too, and not put yet
+            after = before.get(after)
+        follows[block.block_id] = follows[after]
+        follows[after] = block.block_id
+    result, one = [], follows[None]
+    while one is not None:
+        result.append(one)
+        one = follows[one]
     return result
+
+
+def _stays(order: Sequence[str], block: Shown) -> bool:
+    """Whether the block stands behind its `after` already."""
+    try:
+        place = order.index(block.block_id)
+    except ValueError:
+        return False
+    return block.after == (order[place - 1] if place else None)
 
 
 def _nearest_before(there: Container[str | None], told: Told) -> dict[str, str | None]:
@@ -144,18 +162,51 @@ def joined(views: Sequence[View]) -> View:
     rest.oldest = Cursor(oldest.seq, oldest.cut, part=not all(view.whole for view in views))
     for view in views:
         rest.unread = {**view.unread, **rest.unread}
-    for block_id, digest in list(rest.blocks.items()):
-        if not all(view.blocks.get(block_id) == digest for view in views):
+    for view in views:
+        for block_id, _digest in _unlike(rest, view):
             rest.forget(block_id)
     return rest
 
 
+def _unlike(one: View, other: View) -> list[tuple[str, str]]:
+    """The blocks that `one` shows and `other` lacks or shows with another text; mostly few."""
+    there = other.blocks.get
+    return [shown for shown in one.blocks.items() if there(shown[0]) != shown[1]]
+
+
 def known_in(views: Sequence[View]) -> dict[str, tuple[str, ...]]:
-    known: dict[str, dict[str, None]] = {}
-    for view in views:
-        for block_id, digest in view.blocks.items():
-            known.setdefault(block_id, {})[digest] = None
-    return {block_id: tuple(digests) for block_id, digests in known.items()}
+    """By block id the digests under which any of these views shows it, the first view's first."""
+    if not views:
+        return {}
+    first, *others = views
+    known: dict[str, tuple[str, ...]] = {i: (digest,) for i, digest in first.blocks.items()}
+    for view in others:
+        for block_id, digest in _unlike(view, first):
+            digests = known.get(block_id, ())
+            if digest not in digests:
+                known[block_id] = (*digests, digest)
+    return known
+
+
+def _seen_by_all(views: Sequence[View]) -> Iterator[SeenBlock]:
+    """The blocks all of them showed, as the first one does."""
+    if not views:
+        return
+    first, *others = views
+    levels = first.levels.get
+    unread: dict[str, str] = {}
+    for view in (*reversed(others), first):
+        unread |= view.unread
+    noted = unread.get
+    unlike = {block_id for view in others for block_id, _digest in _unlike(first, view)}
+    for block_id, digest in first.blocks.items():
+        told: tuple[str, ...] = ()
+        if block_id in unlike:
+            digests = {view.blocks.get(block_id) for view in others}
+            if None in digests:
+                continue
+            told = tuple(sorted(d for d in digests if d and d != digest))
+        yield SeenBlock(block_id, digest, levels(block_id, 0), told, noted(block_id))
 
 
 def seen_in(
@@ -166,21 +217,13 @@ def seen_in(
     text_of: Callable[[str, str], str | None],
 ) -> Seen:
     """What every one of the views showed, as the one used last shows it."""
-    blocks: list[SeenBlock] = []
-    for block_id, digest in views[0].blocks.items() if views else ():
-        digests = {view.blocks.get(block_id) for view in views[1:]}
-        if None not in digests:
-            others = tuple(sorted(d for d in digests if d and d != digest))
-            level = views[0].levels.get(block_id, 0)
-            unread = next((d for view in views if (d := view.unread.get(block_id))), None)
-            blocks.append(SeenBlock(block_id, digest, level, others, unread))
     return Seen(
-        tuple(blocks),
+        tuple(_seen_by_all(views)),
         known,
         whole=bool(views) and all(view.whole for view in views),
         based=based,
         views=len(views),
-        outlines=tuple(view.outline() for view in views) if len(views) > 1 else (),
+        sights=tuple(view.sight() for view in views) if len(views) > 1 else (),
         older=older,
         text_of=text_of,
     )

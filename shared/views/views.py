@@ -116,7 +116,7 @@ class Views:
                 self._doubt(principal, cursor)
             return
         view = fitting[0]
-        if any(other.blocks != view.blocks for other in fitting[1:]):
+        if not all(other.is_as(view) for other in fitting[1:]):
             view = self._common_view(principal, fitting, now)
         view.cursor = view.oldest = cursor
         self._carry(principal, view, Told(shown, removed, order), now)
@@ -269,8 +269,8 @@ class Views:
             for gone in (view for view in lost if view.cursor != NOWHERE):
                 cursor = gone.cursor
                 # Whole answers with one cursor are one state, but for what their readers wrote.
-                there = [view.blocks for view in views if view.cursor == cursor]
-                others = any(blocks != gone.blocks for blocks in there)
+                there = [view for view in views if view.cursor == cursor]
+                others = not all(view.is_as(gone) for view in there)
                 if others or (not there and (cursor.part or cursor.cut)):
                     self._doubt(principal, cursor)
         self._changed(principal)

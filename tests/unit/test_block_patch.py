@@ -332,6 +332,19 @@ def test_of_equal_blocks_the_one_still_there_stays(gone: int) -> None:
     assert patch(now, "the same text", "the same text", seen=saw(was)) == Plan()
 
 
+def test_equal_blocks_that_are_gone_do_not_come_back_elsewhere() -> None:
+    """As when its author was behind, and put what it wrote at another place of its copy."""
+    twice = "a line that stands there twice"
+    then = [*ABC, *doc(m=twice, n=twice)]
+    plan = patch(ABC, twice, twice, *texts(ABC), seen=saw(then))
+    assert plan == Plan()
+    left = [*ABC, then[4]]
+    plan = patch(left, twice, twice, *texts(ABC), seen=saw(then))
+    assert texts(after(left, plan)) == [twice, *texts(ABC)]
+    plan = patch(ABC, twice, twice, twice, *texts(ABC), seen=saw(then))
+    assert texts(after(ABC, plan)) == [twice, *texts(ABC)]
+
+
 def test_a_block_given_the_text_of_its_neighbour_is_not_taken_for_it() -> None:
     was = doc(a="alpha is the first", b="bravo is the second")
     now = [(was[0][0], "bravo is the second"), was[1]]

@@ -89,6 +89,23 @@ def test_edits_of_two_items_of_one_block_are_merged(
     assert texts(result) == texts(document(merged))
 
 
+@pytest.mark.parametrize("between", ["\n\n", "\n>\n"], ids=["two blocks", "one block"])
+@pytest.mark.parametrize("second", ["> Words of a quote.", "> Other words, of another quote."])
+@pytest.mark.parametrize("mine_first", [True, False])
+def test_edits_of_two_neighbouring_quotes_are_both_made(
+    between: str, second: str, *, mine_first: bool
+) -> None:
+    both = ["> Words of a quote.", second]
+    longer = [f"{text} And more." for text in both]
+    mine, theirs = ([longer[0], both[1]], [both[0], longer[1]])
+    if not mine_first:
+        mine, theirs = theirs, mine
+    was, now = document(between.join(both)), document(between.join(theirs))
+    plan = patch(now, between.join(mine), Seen.of_state(was))
+    assert plan.conflicts == ()
+    assert texts(after(now, plan)) == texts(document(between.join(longer)))
+
+
 def test_an_edit_that_makes_two_blocks_of_one_does_not_merge() -> None:
     base = "One two three four five six seven eight nine ten."
     now = document(base.replace("two", "2"))

@@ -26,6 +26,7 @@ from tests.unit.patch_world import (
     Doc,
     after,
     block_id,
+    doc,
     documents,
     present,
     saw,
@@ -159,6 +160,27 @@ def test_what_others_did_meanwhile_stays(start: Doc, data: st.DataObject) -> Non
             continue
         else:  # only the author of the patch changed it
             assert i not in disputed
+
+
+SAYINGS = ["words of one kind", "words of another kind", "something else altogether"]
+
+
+@given(st.lists(st.sampled_from(SAYINGS), min_size=2, max_size=8), st.data())
+def test_edits_of_different_blocks_are_all_made_however_many_say_the_same(
+    said: list[str], data: st.DataObject
+) -> None:
+    """They may even be made alike by the two edits."""
+    start = doc(*said)
+    whose = [data.draw(st.sampled_from(["mine", "theirs", "nobody's"])) for _ in said]
+
+    def lengthened(by: set[str]) -> Doc:
+        edits = zip(start, whose, strict=True)
+        return [(i, f"{text} and more" if who in by else text) for (i, text), who in edits]
+
+    theirs = lengthened({"theirs"})
+    plan = plan_of(theirs, sent(*texts(lengthened({"mine"}))), saw(start))
+    assert plan.conflicts == ()
+    assert after(theirs, plan) == lengthened({"mine", "theirs"})
 
 
 @given(documents(), st.data())

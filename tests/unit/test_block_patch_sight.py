@@ -11,15 +11,11 @@ from shared.errors import (
     LargeDelete,
     StaleAnchor,
     StaleBlock,
-    UnsupportedMode,
 )
 from shared.ids import BlockRef
-from shared.patch.patch import plan_patch
-from shared.patch.types import Plan, Seen, SeenBlock, digest_of
-from shared.protocol import WriteOptions
+from shared.patch.types import Plan, Seen, digest_of
 from tests.unit.patch_world import (
     ABC,
-    MERGER,
     Doc,
     after,
     anchor_of,
@@ -175,19 +171,6 @@ def test_a_text_left_alone_on_an_older_view_is_no_conflict() -> None:
     seen = saw(ABC)
     unbased = Seen(seen.blocks, seen.known, whole=True, views=1)
     assert patch(now, *texts(ABC), seen=unbased) == Plan()
-
-
-def test_two_conversations_at_two_states_overwrite_nothing() -> None:
-    now = [ABC[0], (block_id("b"), "a newer second one"), ABC[2]]
-    blocks = tuple(
-        SeenBlock(i, digest_of(text), others=(digest_of("a second one"),) * (i == block_id("b")))
-        for i, text in now
-    )
-    seen = Seen(blocks, whole=True, views=2)
-    for text in ("a second one", "something else entirely"):
-        plan = patch(now, texts(ABC)[0], text, texts(ABC)[2], seen=seen)
-        assert plan.ops == ()
-        assert len(plan.conflicts) == 1
 
 
 def test_a_deleted_block_in_a_stale_copy_does_not_come_back() -> None:
@@ -383,19 +366,6 @@ def test_a_block_moved_out_of_the_section_since_is_not_deleted_there() -> None:
     assert patch(now, *new, seen=saw(BOOK), section=BlockRef(block_id("h"))) == Plan()
 
 
-def test_a_heading_that_one_of_several_views_shows_ends_the_section() -> None:
-    """Its author put it in; another conversation had the same cursor."""
-    now = [*BOOK[:4], BOOK[5]]  # the heading has been taken out since
-    both = Seen.of_state(now)
-    outlines = tuple(
-        tuple((i, text.startswith("#") + text.startswith("##")) for i, text in document)
-        for document in (now, BOOK)
-    )
-    seen = Seen(both.blocks, both.known, whole=True, based=True, views=2, outlines=outlines)
-    plan = patch(now, *texts(BOOK)[:4], seen=seen, section=BlockRef(block_id("h")))
-    assert plan.ops == ()
-
-
 def test_a_section_must_be_a_heading_that_is_there() -> None:
     with pytest.raises(StaleAnchor) as refusal:
         patch(BOOK, "x", seen=saw(BOOK), section=BlockRef("zzzzzzzz"))
@@ -475,14 +445,6 @@ def test_when_somebody_types_in_everything_that_could_move_the_answer_is_busy() 
     with pytest.raises(Busy) as refusal:
         patch(now, *texts(now)[::-1], seen=saw(now), pinned=tuple(ids(now)))
     assert refusal.value.data["retry_after_s"] > 0
-
-
-@pytest.mark.parametrize(
-    "options", [WriteOptions(mode="suggest"), WriteOptions(on_conflict="suggest")]
-)
-def test_suggestions_are_refused(options: WriteOptions) -> None:
-    with pytest.raises(UnsupportedMode):
-        plan_patch(present(ABC), sent("x"), saw(ABC), merger=MERGER, options=options)
 
 
 def test_two_thousand_blocks_are_patched_without_comparing_all_with_all() -> None:

@@ -222,4 +222,12 @@ async def test_the_document_may_be_loaded_again_while_a_patch_is_planned(bench: 
 
 def test_a_draft_needs_no_document() -> None:
     """What goes to a thread holds values alone."""
-    assert set(Draft.__struct_fields__) == {"caller", "options", "base", "moment", "plan", "large"}
+    assert set(Draft.__struct_fields__) == {
+        "caller",
+        "options",
+        "base",
+        "moment",
+        "plan",
+        "large",
+        "note",
+    }

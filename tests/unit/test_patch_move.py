@@ -14,7 +14,6 @@ from shared.errors import (
     InvalidArgument,
     StaleAnchor,
     StaleBlock,
-    UnsupportedMode,
 )
 from shared.ids import BlockRef, text_hash
 from shared.patch.move import plan_move
@@ -169,11 +168,6 @@ def test_unknown_blocks_come_with_an_outline() -> None:
         move(at("b"), "end", section=True)
 
 
-def test_suggestions_are_refused() -> None:
-    with pytest.raises(UnsupportedMode):
-        plan_move(present(NOW), at("b"), "end", NOTHING_SEEN, options=WriteOptions(mode="suggest"))
-
-
 def test_where_somebody_types_nothing_moves() -> None:
     with pytest.raises(Busy) as refused:
         move(at("b"), at("g"), pinned="b")
@@ -223,6 +217,6 @@ def test_a_move_changes_the_order_and_nothing_else(data: st.DataObject) -> None:
         return
     result = apply_to_list(now, plan, str)
     assert sorted(result) == sorted(now)
-    assert not pinned.intersection(op.block_id for op in plan.ops if op.block_id)  # type: ignore[union-attr]
+    assert not pinned.intersection(op.block_id for op in plan.ops if op.block_id)
     if to not in ("start", "end") and plan.ops:
         assert ids(result).index(block.block_id) > ids(result).index(place)

@@ -17,7 +17,6 @@ from shared.errors import (
     StaleBlock,
     TooLarge,
     UnsupportedMarkup,
-    UnsupportedMode,
 )
 from shared.ids import BlockRef, text_hash
 from shared.limits import MAX_TEXT_EDITS
@@ -238,7 +237,7 @@ def test_an_anchor_or_a_section_narrows_where_to_look() -> None:
     code = NOW[6]
     anchor = BlockRef(code[0], text_hash(code[1]))
     done = plan(TextEdit("first", "last", anchor))
-    assert [op.block_id for op in done.ops] == [code[0]]  # type: ignore[union-attr]
+    assert [op.block_id for op in done.ops] == [code[0]]
     assert plan(("first", "last"), section="00000003").replaced == 1
     with pytest.raises(FindNotMatched) as refused:
         plan(("Second", "x"), section="00000003")
@@ -306,10 +305,6 @@ def test_what_makes_no_sense_is_refused() -> None:
         plan(("The end", "a\x00b"))
     with pytest.raises(FindNotMatched):
         plan(("Plan\x00The", "x"))
-    with pytest.raises(UnsupportedMode):
-        plan_replace_text(
-            [], [TextEdit("a", "b")], reader=reader([]), options=WriteOptions(mode="suggest")
-        )
 
 
 WORDS = st.sampled_from(

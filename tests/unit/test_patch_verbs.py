@@ -11,7 +11,6 @@ from shared.errors import (
     InvalidArgument,
     StaleAnchor,
     StaleBlock,
-    UnsupportedMode,
 )
 from shared.ids import BlockRef, text_hash
 from shared.patch.types import NOTHING_SEEN, Plan, Seen, digest_of
@@ -271,15 +270,3 @@ def test_deleting_no_block_comes_with_an_outline() -> None:
     with pytest.raises(StaleAnchor) as refusal:
         delete(NOW, ref("a"), bare("z"), seen=saw(NOW))
     assert refusal.value.data["outline"]
-
-
-def test_suggestions_are_refused_by_every_verb() -> None:
-    suggest = WriteOptions(mode="suggest")
-    with pytest.raises(UnsupportedMode):
-        plan_insert(present(NOW), sent("x"), options=suggest)
-    with pytest.raises(UnsupportedMode):
-        plan_delete(present(NOW), [ref("a")], NOTHING_SEEN, options=suggest)
-    with pytest.raises(UnsupportedMode):
-        plan_replace(
-            present(NOW), ref("a"), None, sent("x"), NOTHING_SEEN, merger=MERGER, options=suggest
-        )

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from shared.markdown.parse import parse
+from tests.commonmark import EXAMPLES
 from tests.unit.documents import Bench
 from tests.unit.markdown.gfm import CASES
-from tests.unit.markdown.test_commonmark import EXAMPLES
 
 pytestmark = pytest.mark.anyio
 
