@@ -1,0 +1,252 @@
+"""The mirror holds for threads: read once, follow, and have exactly those the document has."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from actors.document.document import Document
+from actors.storage.store_memory import MemoryStore
+from actors.storage.stored import CommitUnknownError, DocumentStore, NotCommittedError
+from shared.discussion.quotes import needle_of
+from shared.errors import DocactorError, InvalidArgument, StorageUnavailable
+from shared.ids import BlockRef
+from shared.markdown.parse import parse
+from shared.protocol import ReadChangesRequest, ReadDocumentRequest, ReadDocumentResult
+from shared.protocol_chat import (
+    DeleteMessageRequest,
+    EditMessageRequest,
+    PostChatMessageRequest,
+    ReplyRequest,
+    ResolveThreadRequest,
+    ThreadInfo,
+    ToldMessage,
+)
+from tests.amount import amount
+from tests.unit.editors import Editor
+from tests.unit.test_mirror import ANN, BOB, FOLLOWER, LOOKER, SLOW, START, randoms
+
+ALL = ReadDocumentRequest(format="markdown", max_chars=1_000_000, threads="all")
+WHO = st.sampled_from([ANN, BOB, SLOW])
+
+
+class ThreadMirror:
+    """What a reader has of the threads, from what it was told."""
+
+    def __init__(self, read: ReadDocumentResult) -> None:
+        self.cursor = read.cursor
+        self.threads: dict[str, ThreadInfo] = {}
+        self.messages: dict[str, dict[str, ToldMessage]] = {}
+        self.told(read.threads or ())
+
+    def told(self, threads: tuple[ThreadInfo, ...]) -> None:
+        for one in threads:
+            self.threads[one.thread_id] = one
+            mine = self.messages.setdefault(one.thread_id, {})
+            mine |= {message.message_id: message for message in one.messages}
+
+    def state(self) -> Any:
+        return {
+            one.thread_id: (
+                (one.section_id, one.resolved, one.quote, one.block_id),
+                sorted(self.messages[one.thread_id].values(), key=lambda message: message.seq),
+            )
+            for one in self.threads.values()
+        }
+
+
+class ThreadMachine(RuleBasedStateMachine):
+    """Two editors, three who talk, and two readers, one of which pages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.now = 1_700_000_000_000
+        self.ids = random.Random(7)
+
+    @initialize()
+    def begin(self) -> None:
+        self.store = MemoryStore()
+        self.document = self.run(self.opened(seed=parse(START).blocks))
+        self.editors = [
+            Editor(self.document, ANN, keeps_ids=True),
+            Editor(self.document, BOB, keeps_ids=False),
+        ]
+        self.mirror = ThreadMirror(self.run(self.document.read_document(FOLLOWER, ALL)))
+        self.slow = ThreadMirror(self.run(self.document.read_document(SLOW, ALL)))
+
+    async def opened(self, **options: Any) -> Document:
+        async def opener() -> DocumentStore:
+            self.store = self.store.reopened() if self.store.closed else self.store
+            return self.store
+
+        return await Document.start(
+            opener, clock=lambda: self.now, choose=self.ids.choice, caller=ANN, **options
+        )
+
+    def run(self, awaitable: Any) -> Any:
+        self.now += 50
+        return self.runner.run(awaitable)
+
+    # --- the text ---
+
+    @rule(rng=randoms, who=st.integers(0, 1), acts=st.integers(1, 3))
+    def edit(self, rng: random.Random, who: int, acts: int) -> None:
+        async def change() -> None:
+            for _ in range(acts):
+                self.editors[who].act(rng)
+            self.editors[who].hand_over()
+            await self.document._keeper.committer.settled()
+
+        self.run(change())
+
+    @rule(who=st.integers(0, 1))
+    def pull(self, who: int) -> None:
+        self.editors[who].pull()
+
+    # --- what is said ---
+
+    @rule(rng=randoms, who=WHO, about=st.booleans())
+    def post(self, rng: random.Random, who: Any, about: bool) -> None:
+        live = self.document._keeper.live
+        headings = live.headings()
+        heading = rng.choice(headings) if headings else None
+        quote = None
+        if about:
+            block = rng.choice(live.index.ids)
+            lines = live.textblocks.flat(block).text.split("\n")
+            line = rng.choice(lines)
+            start = rng.randrange(len(line) + 1)
+            quote = line[start : start + rng.randint(1, 12)]
+            before = [one for one in headings if one.position < (live.index.position(block) or 0)]
+            heading = before[-1] if before else heading
+        section = None if heading is None else BlockRef(heading.block_id)
+        request = PostChatMessageRequest(f"said {rng.random()}", section, quote)
+        try:
+            self.run(self.document.post_chat_message(who, request))
+        except InvalidArgument as error:
+            assert error.message.startswith("quote: ")
+
+    @rule(rng=randoms, who=WHO, act=st.sampled_from(["reply", "edit", "delete", "resolve"]))
+    def talk(self, rng: random.Random, who: Any, act: str) -> None:
+        live = self.document._keeper.live
+        threads = list(live.discussion.threads)
+        if not threads:
+            return
+        thread = rng.choice(threads)
+        message = rng.choice(live.discussion.messages(thread)).message_id
+        text = f"more {rng.random()}"
+        calls: dict[str, tuple[Any, Any]] = {
+            "reply": (self.document.reply, ReplyRequest(thread, text)),
+            "edit": (self.document.edit_message, EditMessageRequest(message, text)),
+            "delete": (self.document.delete_message, DeleteMessageRequest(message)),
+            "resolve": (
+                self.document.resolve_thread,
+                ResolveThreadRequest(thread, rng.random() < 0.6),
+            ),
+        }
+        verb, request = calls[act]
+        try:
+            self.run(verb(who, request))
+        except DocactorError as error:
+            assert error.code in ("not_author", "thread_not_found"), error
+
+    # --- readers ---
+
+    @rule()
+    def follow(self) -> None:
+        self.next_answer(self.mirror, 1_000_000)
+        self.same(self.mirror)
+
+    @rule(max_chars=st.sampled_from([1, 60, 300]))
+    def page(self, max_chars: int) -> None:
+        if not self.next_answer(self.slow, max_chars):
+            self.same(self.slow)
+
+    def next_answer(self, mirror: ThreadMirror, max_chars: int) -> bool:
+        request = ReadChangesRequest(cursor=mirror.cursor, max_chars=max_chars)
+        answer = self.run(self.document.read_changes(FOLLOWER, request))
+        assert not answer.truncated
+        assert answer.cursor != mirror.cursor or not answer.more
+        mirror.cursor = answer.cursor
+        mirror.told(answer.threads or ())
+        return bool(answer.more)
+
+    def same(self, mirror: ThreadMirror) -> None:
+        read = self.run(self.document.read_document(LOOKER, ALL))
+        assert mirror.state() == ThreadMirror(read).state()
+
+    # --- the server ---
+
+    @rule()
+    def restart(self) -> None:
+        before = self.run(self.document.read_document(LOOKER, ALL)).threads
+        self.run(self.document.close())
+        self.document = self.run(self.opened())
+        for editor in self.editors:
+            editor.document = self.document
+        assert self.run(self.document.read_document(LOOKER, ALL)).threads == before
+
+    @rule(rng=randoms, edits=st.booleans(), stored=st.booleans())
+    def commit_fails(self, rng: random.Random, edits: bool, stored: bool) -> None:
+        """Nothing that was not told is there afterwards; what was told is."""
+
+        async def go_wrong() -> None:
+            if stored:
+                self.store.fail_after = CommitUnknownError("fsync")
+            else:
+                self.store.fail = NotCommittedError("disk full")
+            try:
+                if edits:
+                    self.editors[0].act(rng)
+                    self.editors[0].hand_over()
+                    await self.document._keeper.committer.settled()
+                else:
+                    headings = self.document._keeper.live.headings()
+                    section = BlockRef(headings[0].block_id) if headings else None
+                    await self.document.post_chat_message(
+                        ANN, PostChatMessageRequest("lost?", section)
+                    )
+            except StorageUnavailable:
+                assert not stored
+            await self.document._keeper.when_ready()
+            while self.document.degraded:  # noqa: ASYNC110  the probe of the double takes a turn
+                await asyncio.sleep(0)
+            self.store.fail = self.store.fail_after = None
+            self.editors[0].answer()
+            await self.document._keeper.committer.settled()
+
+        self.run(go_wrong())
+
+    @invariant()
+    def every_quote_stands_where_it_is_said_to(self) -> None:
+        if not hasattr(self, "document"):
+            return
+        live = self.document._keeper.live
+        for one in live.discussion.threads.values():
+            if one.quote is not None and one.place is not None:
+                flat = live.textblocks.flat(one.place.block_id)
+                start = flat.start_of(one.place)
+                assert start is not None
+                stands = flat.text[start : start + one.place.end - one.place.start]
+                assert stands == needle_of(one.quote)
+
+    def teardown(self) -> None:
+        if hasattr(self, "document"):
+            while self.next_answer(self.slow, 1_000):
+                pass
+            self.follow()
+            self.same(self.slow)
+            self.run(self.document.close())
+        self.runner.close()
+
+
+ThreadMirrorTest = ThreadMachine.TestCase
+ThreadMirrorTest.settings = settings(
+    max_examples=amount(15, 100), stateful_step_count=amount(30, 100), deadline=None
+)
