@@ -8,6 +8,8 @@ from typing import Final
 TOKEN_BYTES: Final = 32  # 256 random bits
 TOKEN_PREFIX: Final = "dat_"  # so that a leaked token is recognised as one of ours  # noqa: S105
 
+TICKET_PREFIX: Final = "dtk_"
+
 
 def hash_token(token: str) -> bytes:
     """BLAKE2b-256 of a token: what the catalog keeps and gateways look up.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
@@ -19,7 +19,9 @@ from actors.background import Background
 from actors.directory.adoption import adopt_slots
 from actors.directory.held import Held, Seed
 from actors.directory.nodes import Nodes
+from actors.directory.openings import Openings
 from actors.directory.tallies import Tallies
+from actors.directory.wakes import Wakes
 from actors.life import SERVING
 from actors.ports import (
     Assignment,
@@ -35,13 +37,12 @@ from shared.directory_protocol import DirectorySettings
 from shared.errors import (
     DocactorError,
     DocumentNotFound,
-    InternalError,
     Moved,
     Overloaded,
     ShuttingDown,
     StorageUnavailable,
 )
-from shared.limits import CLOSINGS_AT_ONCE, ROOM_QUESTIONS
+from shared.limits import BEAT_PAUSE_S, CLOSINGS_AT_ONCE, HIBERNATE_EARLY_S, ROOM_QUESTIONS
 from shared.protocol import Activated, Activation, Report, Route, RouteKey
 
 log = logging.getLogger(__name__)
@@ -76,11 +77,12 @@ class Activations:
         self._now_ms = now_ms
         self._new_secret = new_secret
         self._held: dict[str, Held] = {}
-        self._opening: dict[str, asyncio.Future[Route]] = {}
+        self._opening = Openings(background)
         self._closing: dict[str, asyncio.Event] = {}
         self._reuses: dict[str, int] = {}  # actor name -> documents it has held
         self._draining = False
         self.tallies = Tallies(_now)
+        self.wakes = Wakes(catalog, _now)
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -113,15 +115,9 @@ class Activations:
         if held is not None and held.route.key != dead:
             held.used = _now()
             return held.route
-        future = self._opening.get(doc_id)
-        if future is None:
-            if self._draining:
-                raise ShuttingDown("The server is shutting down.")
-            future = asyncio.get_running_loop().create_future()
-            self._opening[doc_id] = future
-            work = partial(self._settle, doc_id, future, partial(self._reopen, doc_id))
-            self._background.spawn(work, f"open {doc_id}")
-        return await asyncio.shield(future)
+        if self._draining and doc_id not in self._opening:
+            raise ShuttingDown("The server is shutting down.")
+        return await asyncio.shield(self._opening.of(doc_id, partial(self._reopen, doc_id)))
 
     async def create(self, doc_id: str, seed: Seed) -> Activated:
         """Opens a document that has no file yet. Nobody else can ask for it before it is ready."""
@@ -131,13 +127,25 @@ class Activations:
 
     async def passivate(self, doc_id: str, idle_s: float | None) -> bool:
         """Closes an active document; False: it is busy (idle for less than `idle_s`)."""
+        return await self._put_down(doc_id, partial(self._end, idle_s=idle_s), None)
+
+    async def hibernate(self, doc_id: str, gateway: str, still_s: float) -> bool:
+        """Closes an active document whose sessions stay open at their gateway; False: not now."""
+        work = partial(self._fall_asleep, gateway=gateway, still_s=still_s)
+        asleep = await self._put_down(doc_id, work, gateway)
+        self.tallies.hibernations += asleep
+        return asleep
+
+    async def _put_down(
+        self, doc_id: str, end: Callable[[Held], Awaitable[bool]], sleeping_at: str | None
+    ) -> bool:
         held = self._held.get(doc_id)
         if held is None or doc_id in self._closing:
             return False
         closing = self._closing[doc_id] = asyncio.Event()
         try:
             with anyio.CancelScope(shield=True):
-                closed = await self._close(doc_id, held, idle_s)
+                closed = await self._close(held, end, sleeping_at)
         finally:
             del self._closing[doc_id]
             closing.set()
@@ -148,14 +156,17 @@ class Activations:
         while True:
             if closing := self._closing.get(doc_id):
                 await closing.wait()
-            elif opening := self._opening.get(doc_id):
-                await asyncio.wait([opening])
+            elif doc_id in self._opening:
+                await self._opening.wait(doc_id)
             elif held := self._held.get(doc_id):
                 if not await self.passivate(doc_id, None) and self._held.get(doc_id) is held:
                     del self._held[doc_id]  # it cannot close; the kill frees the file
                     await self._discard(held.holder)
             else:
-                return
+                break
+        before = await self._catalog.assignment(doc_id)
+        if before is not None and before.sleeping_at is not None:
+            self.wakes.gone(before.sleeping_at, doc_id)
 
     async def leave(self, node_id: str, seconds: float) -> None:
         """Closes every document on a node; they open elsewhere when they are asked for.
@@ -178,8 +189,7 @@ class Activations:
         """Closes every document and opens none any more."""
         self._draining = True
         await self._catalog.set_number("active_at_stop", len(self._held))
-        for future in tuple(self._opening.values()):
-            await asyncio.wait([future])
+        await self._opening.wait_all()
         async with anyio.create_task_group() as group:
             for doc_id in self.active:
                 group.start_soon(self.passivate, doc_id, None)
@@ -196,14 +206,21 @@ class Activations:
         return max(at_stop, len(held)) - len(self._held)
 
     async def sweep(self) -> None:
-        """One round of heartbeats: notes reports, closes idle documents, replaces lost slots."""
+        """One round of heartbeats: notes reports, closes idle documents, replaces lost slots.
+
+        One document after another, over at most half a round: an answer takes a millisecond or two
+        here and as much in its actor, and asked all at once they held up everybody's keystrokes.
+        """
         for node_id in await self._nodes.look():
             for held in [h for h in self._held.values() if h.holder.node_id == node_id]:
                 del self._held[held.route.key.doc_id]
         async with anyio.create_task_group() as group:
-            group.start_soon(self._beat_blanks)
-            for doc_id in self.active:
+            group.start_soon(self._nodes.beat_blanks, self._discard)
+            active = self.active
+            pause_s = min(BEAT_PAUSE_S, self._settings.beat_s / (2 * len(active) + 1))
+            for doc_id in active:
                 group.start_soon(self._beat_active, doc_id)
+                await anyio.sleep(pause_s)
         for blank in self._nodes.superfluous():
             await self._discard(blank)
         for blank in self._nodes.let_go():
@@ -212,28 +229,6 @@ class Activations:
         self._nodes.refill()
 
     # --- opening ----------------------------------------------------------------------------------
-
-    async def _settle(
-        self, doc_id: str, future: asyncio.Future[Route], work: Callable[[], object]
-    ) -> None:
-        """Runs an opening and gives its outcome to everybody who waits for it."""
-        error: DocactorError = ShuttingDown("The server is shutting down.")
-        route: Route | None = None
-        try:
-            route = await work()  # type: ignore[misc]
-        except DocactorError as refused:
-            error = refused
-        except Exception:
-            # The border of a task: who waits must hear of it, whatever it was.
-            log.exception("opening %s failed", doc_id)
-            error = InternalError("The document could not be opened.")
-        finally:
-            del self._opening[doc_id]
-            if route is not None:
-                future.set_result(route)
-            elif not future.cancelled():
-                future.set_exception(error)
-                future.exception()  # seen: there may be nobody left who waits
 
     async def _reopen(self, doc_id: str) -> Route:
         held = self._held.get(doc_id)
@@ -273,7 +268,7 @@ class Activations:
             if seed is not None:
                 break  # a second seeding needs a file that is certainly new
             before = await self._catalog.assignment(doc_id)
-            await self._beat_blanks()  # what killed it may have killed others
+            await self._nodes.beat_blanks(self._discard)  # what killed it may have killed others
         raise StorageUnavailable("The document could not be opened: its slot was lost.")
 
     async def _take(self) -> Holder:
@@ -286,7 +281,7 @@ class Activations:
             raise Overloaded("No actor came free in time.", retry_after_s=5) from None
 
     async def _make_room(self) -> bool:
-        """Closes the least recently used document that nobody is at; False: there is none.
+        """Closes a document that nobody is at, or where nobody does a thing; False: there is none.
 
         Heartbeats are seconds old, so some of those that were busy then are asked again.
         """
@@ -299,7 +294,16 @@ class Activations:
             if await self.passivate(held.route.key.doc_id, 0.0):
                 self.tallies.evictions += 1
                 return True
+        for held in sorted(by_age, key=lambda h: -h.still_s):
+            if await self._doze(held, HIBERNATE_EARLY_S):
+                return True
         return False
+
+    async def _doze(self, held: Held, still_s: float) -> bool:
+        """Puts a document to sleep in which nobody has done a thing for so long; False: not so."""
+        if self._settings.hibernate_s <= 0 or not held.sole_gateway or held.still_s < still_s:
+            return False
+        return await self.hibernate(held.route.key.doc_id, held.sole_gateway, still_s)
 
     def _on_drained(self, held: Held) -> bool:
         return self._nodes.is_draining(held.holder.node_id)
@@ -326,9 +330,13 @@ class Activations:
                 key = await self._claim(doc_id, holder, int(error.data.get("epoch", 0)) + 1)
                 activated = await self._order(holder, key, seed)
         except DocactorError:
-            await self._refused(key, holder, predecessor)
+            await self._refused(key, holder, before)
             raise
         route = Route(key, holder.actor, holder.node_id, activated.link, activated.link_tcp)
+        if before is not None and before.sleeping_at is not None:
+            # Before anybody else knows the route: nothing is written that sleepers miss.
+            await self.wakes.tell(before.sleeping_at, route)
+            self.tallies.wakes += predecessor is None
         self._held[doc_id] = Held(route, holder, _now())
         self.tallies.activations += 1
         self._reuses[holder.actor] = self._reuses.get(holder.actor, 0) + 1
@@ -339,21 +347,24 @@ class Activations:
         return RouteKey(doc_id, epoch, self._new_secret())
 
     async def _order(self, holder: Holder, key: RouteKey, seed: Seed | None) -> Activated:
-        activation = Activation(key, self._files.path(key.doc_id))
+        row, path = await self._catalog.document(key.doc_id), self._files.path(key.doc_id)
+        activation = Activation(key, path, expires_at=row.expires_at if row else None)
         if seed is not None:
             activation = msgspec.structs.replace(
                 activation, seed=seed.blocks, caller=seed.caller, title=seed.title
             )
         return await self._slots.activate(holder.actor, activation)
 
-    async def _refused(self, key: RouteKey, holder: Holder, predecessor: Holder | None) -> None:
+    async def _refused(self, key: RouteKey, holder: Holder, before: Assignment | None) -> None:
         """The slot is blank again and has no file open."""
+        now = self._now_ms()
         try:
-            if predecessor is None:
-                await self._catalog.hand_back(key.doc_id, key.epoch, self._now_ms())
+            if before is None or before.holder is None:
+                sleeping_at = before.sleeping_at if before is not None else None
+                await self._catalog.hand_back(key.doc_id, key.epoch, now, sleeping_at)
             else:
                 # It may have outlived its kill and hold the file: the next opening kills it again.
-                await self._catalog.raise_epoch(key.doc_id, predecessor, 0, self._now_ms())
+                await self._catalog.raise_epoch(key.doc_id, before.holder, 0, now)
         except StorageUnavailable:
             await self._discard(holder)  # as in `_close`
             raise
@@ -361,11 +372,25 @@ class Activations:
 
     # --- closing ----------------------------------------------------------------------------------
 
-    async def _close(self, doc_id: str, held: Held, idle_s: float | None) -> bool:
+    async def _end(self, held: Held, *, idle_s: float | None) -> bool:
+        return await self._slots.passivate(held.holder.actor, held.route.key, idle_s)
+
+    async def _fall_asleep(self, held: Held, *, gateway: str, still_s: float) -> bool:
+        """Who has the sessions is on disk before they are left to it: should all of us die in
+        between, the next activation tells that gateway all the same.
+        """
         key = held.route.key
+        await self._catalog.fall_asleep(key.doc_id, key.epoch, gateway)
+        return await self._slots.hibernate(held.holder.actor, key, gateway, still_s)
+
+    async def _close(
+        self, held: Held, end: Callable[[Held], Awaitable[bool]], sleeping_at: str | None
+    ) -> bool:
+        key = held.route.key
+        doc_id = key.doc_id
         try:
             await self._report(held, (await self._slots.beat(held.holder.actor)).report)
-            closed = await self._slots.passivate(held.holder.actor, key, idle_s)
+            closed = await end(held)
         except (SlotLostError, SlotSilentError) as error:
             # Not handed back: the next opening kills for certain what this leaves behind.
             log.warning("slot %s was lost while closing %s: %s", held.holder.actor, doc_id, error)
@@ -378,7 +403,7 @@ class Activations:
             return False
         del self._held[doc_id]
         try:
-            await self._catalog.hand_back(doc_id, key.epoch, self._now_ms())
+            await self._catalog.hand_back(doc_id, key.epoch, self._now_ms(), sleeping_at)
         except StorageUnavailable:
             # The catalog still says that this slot has the document. Whoever opens it next kills
             # the slot, which must not hold another document by then.
@@ -428,18 +453,6 @@ class Activations:
 
     # --- heartbeats and adoption ------------------------------------------------------------------
 
-    async def _beat_blanks(self) -> None:
-        async with anyio.create_task_group() as group:
-            for blank in self._nodes.blanks():
-                group.start_soon(self._beat_blank, blank)
-
-    async def _beat_blank(self, blank: Holder) -> None:
-        try:
-            await self._slots.beat(blank.actor)
-        except (SlotLostError, SlotSilentError):
-            if blank in self._nodes.blanks():
-                await self._discard(blank)
-
     async def _beat_active(self, doc_id: str) -> None:
         held = self._held.get(doc_id)
         if held is None or doc_id in self._opening:
@@ -462,19 +475,22 @@ class Activations:
     async def _note(self, held: Held, beat: Beat) -> None:
         held.busy, held.used = beat.busy, _now() - beat.idle_s
         held.state = beat.whoami.state
+        held.sole_gateway, held.still_s = beat.sole_gateway, beat.still_s
         await self._report(held, beat.report)
         if self._on_drained(held):
             await self.passivate(held.route.key.doc_id, None)
         elif not beat.busy and beat.idle_s >= self._settings.idle_s:
             await self.passivate(held.route.key.doc_id, self._settings.idle_s)
+        else:
+            await self._doze(held, self._settings.hibernate_s)
 
     async def _report(self, held: Held, report: Report | None) -> None:
-        """Title and last change go to the catalog when they are others than before."""
+        """Title, last change and who left go to the catalog when they are others than before."""
         if report is None or report.key != held.route.key:
             return
         before, held.reported = held.reported, report
         self.tallies.heard(before, report)
-        told = (report.title, report.updated_at)
+        told = (report.title, report.updated_at, report.left)
         if told != held.noted:
             await self._catalog.report(report.key.doc_id, *told)
             held.noted = told

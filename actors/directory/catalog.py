@@ -6,7 +6,7 @@ Each method is one function on aiosqlite's thread: one hop, one transaction, on 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,19 +14,28 @@ import aiosqlite
 import anyio
 import msgspec
 
-from actors.ports import Assignment, Creation, Holder
+from actors.ports import NOBODY, Access, Assignment, Creation, Holder, Who
 from actors.storage.copying import copy_database, is_damage
 from actors.storage.migrations import CATALOG, NewerSchemaError, NoSchemaError
 from actors.storage.sql import SCHEMA, load_queries, section
+from shared.access import best
 from shared.budget import Allowance
 from shared.checkup import CatalogCopy
-from shared.directory_protocol import AuditRow, DocumentRow, DocumentState, TokenRow
+from shared.directory_protocol import (
+    AuditRow,
+    DocumentRow,
+    DocumentState,
+    Member,
+    TokenRow,
+)
 from shared.errors import StorageUnavailable
 from shared.limits import IDEMPOTENCY_TTL_MS, TAKEOVER_S
+from shared.protocol import LinkRole
 
 LOCKED_POLL_S: Final = 0.1  # how often a file locked by a Directory about to die is tried again
 Q: Final = load_queries("queries_catalog.sql")
 T = TypeVar("T")
+_COLUMNS: Final = len(DocumentRow.__struct_fields__) - 1  # all but the role
 
 _PRAGMAS: Final = """
 PRAGMA locking_mode = EXCLUSIVE;
@@ -78,13 +87,17 @@ class SqliteCatalog:
         return await self._find(ref, "by_id", "by_slug")
 
     async def _find(self, ref: str, *queries: str) -> DocumentRow | None:
-        def work(db: sqlite3.Connection) -> DocumentRow | None:
-            for query in queries:
-                if row := db.execute(Q[query], (ref,)).fetchone():
-                    return DocumentRow(*row)
-            return None
+        return await self._run(lambda db: _found(db, ref, *queries))
 
-        return await self._run(work)
+    async def access(self, asked: Sequence[tuple[str, Who]]) -> tuple[Access | None, ...]:
+        def one(db: sqlite3.Connection, ref: str, who: Who) -> Access | None:
+            row = _found(db, ref, "by_id", "by_slug")
+            # Asked also of what there is not, so that it takes as long.
+            doc_id = "" if row is None else row.doc_id
+            roles = db.execute(Q["roles"], (doc_id, who.principal, who.person)).fetchall()
+            return None if row is None else Access(row, tuple(role for (role,) in roles))
+
+        return await self._run(lambda db: tuple(one(db, *each) for each in asked))
 
     async def reserve(self, row: DocumentRow, creation: Creation | None, now: int) -> bool:
         def work(db: sqlite3.Connection) -> bool:
@@ -97,6 +110,7 @@ class SqliteCatalog:
                     *(row.owner, row.expires_at),
                 ),
             )
+            add_owner(db, row.doc_id, row.owner, row.created_at)
             if creation is not None:
                 c = creation
                 db.execute(Q["drop_creations"], (now - IDEMPOTENCY_TTL_MS,))
@@ -125,21 +139,21 @@ class SqliteCatalog:
 
         return await self._run(work)
 
-    async def delete_document(self, doc_id: str, now: int) -> bool:
-        return await self._write(
-            lambda db: db.execute(Q["delete_document"], (now, doc_id)).rowcount > 0
-        )
+    async def delete_document(self, doc_id: str, now: int, note: AuditRow) -> bool:
+        return await self._noted(note, Q["delete_document"], (now, doc_id))
 
     async def deleted_document(self, ref: str) -> DocumentRow | None:
         return await self._find(ref, "deleted_by_id", "deleted_by_slug")
 
-    async def undelete(self, doc_id: str, slug: str, expires_at: int | None) -> bool:
+    async def undelete(
+        self, doc_id: str, slug: str, expires_at: int | None, note: AuditRow
+    ) -> bool:
         values = {"doc_id": doc_id, "slug": slug, "expires_at": expires_at}
 
         def work(db: sqlite3.Connection) -> bool:
             if db.execute(Q["slug_taken"], (slug,)).fetchone():
                 return False
-            return db.execute(Q["undelete"], values).rowcount > 0
+            return _noted(db, note, Q["undelete"], values)
 
         return await self._write(work)
 
@@ -155,8 +169,8 @@ class SqliteCatalog:
         values = {"until": until, "after_at": at, "after_id": doc_id, "limit": limit}
         return await self._run(lambda db: tuple(db.execute(Q["purgeable"], values)))
 
-    async def purge(self, doc_id: str) -> None:
-        await self._write(lambda db: db.execute(Q["purge"], (doc_id,)))
+    async def purge(self, doc_id: str, note: AuditRow) -> None:
+        await self._noted(note, Q["purge"], (doc_id,))
 
     async def counts(self) -> dict[DocumentState, int]:
         return await self._run(lambda db: dict(db.execute(Q["counts"]).fetchall()))
@@ -171,17 +185,26 @@ class SqliteCatalog:
             await self._write(lambda db: db.execute(Q["drain"], (node_id, at)))
 
     async def page(
-        self, query: str, before: tuple[int, str] | None, limit: int
+        self, query: str, before: tuple[int, str] | None, limit: int, who: Who, *, all_of: bool
     ) -> tuple[DocumentRow, ...]:
-        return await self._page("page", query, before, limit)
+        asked: dict[str, str | bool] = {"principal": who.principal, "person": who.person}
+        asked["all"] = all_of
+        return await self._page("page", query, before, limit, **asked)
 
     async def deleted_page(
-        self, query: str, before: tuple[int, str] | None, limit: int
+        self, query: str, before: tuple[int, str] | None, limit: int, who: Who, *, all_of: bool
     ) -> tuple[DocumentRow, ...]:
-        return await self._page("deleted_page", query, before, limit)
+        asked: dict[str, str | bool] = {"principal": who.principal, "person": who.person}
+        asked["all"] = all_of
+        return await self._page("deleted_page", query, before, limit, **asked)
 
     async def _page(
-        self, name: str, query: str, before: tuple[int, str] | None, limit: int
+        self,
+        name: str,
+        query: str,
+        before: tuple[int, str] | None,
+        limit: int,
+        **asked: str | bool,
     ) -> tuple[DocumentRow, ...]:
         at, doc_id = before or (2**62, "")
         values = {
@@ -189,14 +212,24 @@ class SqliteCatalog:
             "before_at": at,
             "before_id": doc_id,
             "limit": limit,
+            **asked,
         }
-        return await self._run(
-            lambda db: tuple(DocumentRow(*row) for row in db.execute(Q[name], values))
-        )
+        return await self._run(lambda db: tuple(_row(*row) for row in db.execute(Q[name], values)))
 
-    async def report(self, doc_id: str, title: str, updated_at: int) -> None:
+    async def report(
+        self, doc_id: str, title: str, updated_at: int, left: Mapping[str, int] = NOBODY
+    ) -> None:
         values = {"doc_id": doc_id, "title": title, "at": updated_at}
-        await self._write(lambda db: db.execute(Q["report"], values))
+        rows = [{"doc_id": doc_id, "person": one, "at": at} for one, at in left.items()]
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute(Q["report"], values)
+            db.executemany(Q["note_left"], rows)
+
+        await self._write(work)
+
+    async def last_left(self, person: str) -> dict[str, int]:
+        return await self._run(lambda db: dict(db.execute(Q["last_left"], (person,)).fetchall()))
 
     async def assignment(self, doc_id: str) -> Assignment | None:
         def work(db: sqlite3.Connection) -> Assignment | None:
@@ -220,24 +253,63 @@ class SqliteCatalog:
         }
         return await self._write(lambda db: int(db.execute(Q["raise_epoch"], values).fetchone()[0]))
 
-    async def hand_back(self, doc_id: str, epoch: int, now: int) -> None:
-        values = {"doc_id": doc_id, "epoch": epoch, "at": now}
+    async def fall_asleep(self, doc_id: str, epoch: int, gateway: str) -> None:
+        values = {"doc_id": doc_id, "epoch": epoch, "gateway": gateway}
+        await self._write(lambda db: db.execute(Q["fall_asleep"], values))
+
+    async def hand_back(
+        self, doc_id: str, epoch: int, now: int, sleeping_at: str | None = None
+    ) -> None:
+        values = {"doc_id": doc_id, "epoch": epoch, "at": now, "sleeping_at": sleeping_at}
         await self._write(lambda db: db.execute(Q["hand_back"], values))
 
-    async def add_token(self, row: TokenRow, token_hash: bytes) -> None:
+    async def members(self, doc_id: str) -> tuple[Member, ...]:
+        return await self._run(
+            lambda db: tuple(Member(*row) for row in db.execute(Q["members"], (doc_id,)))
+        )
+
+    async def set_member(self, doc_id: str, member: Member, note: AuditRow) -> bool:
+        values = {"doc_id": doc_id, **msgspec.structs.asdict(member)}
+        return await self._owned(note, "set_member", values)
+
+    async def remove_member(self, doc_id: str, principal: str, note: AuditRow) -> bool:
+        return await self._owned(note, "remove_member", {"doc_id": doc_id, "principal": principal})
+
+    async def set_link_role(self, doc_id: str, role: LinkRole | None, note: AuditRow) -> None:
+        await self._noted(note, Q["set_link_role"], (role, doc_id))
+
+    async def _owned(self, note: AuditRow, query: str, values: dict[str, Any]) -> bool:
+        """Does what leaves the document an owner, and nothing else."""
+
+        def work(db: sqlite3.Connection) -> None:
+            _noted(db, note, Q[query], values)
+            if not db.execute(Q["owned"], values).fetchone():
+                raise _NoOwnerError
+
+        try:
+            await self._write(work)
+        except _NoOwnerError:
+            return False
+        return True
+
+    async def add_token(self, row: TokenRow, token_hash: bytes, note: AuditRow) -> None:
         scopes = " ".join(sorted(row.scopes))
         budgets = msgspec.structs.astuple(row.allowance)
         documents = None if row.documents is None else " ".join(sorted(row.documents))
-        values = (row.id, token_hash, row.name, row.person, row.principal, row.agent, scopes)
-        await self._write(
-            lambda db: db.execute(
-                Q["add_token"], (*values, row.created, row.expires, *budgets, documents)
-            )
-        )
+        values: tuple[Any, ...] = (row.id, token_hash, row.name, row.person, row.principal)
+        values += (row.agent, scopes)
+        values += (row.created, row.expires, *budgets, documents)
+        await self._noted(note, Q["add_token"], values)
 
     async def token(self, token_hash: bytes) -> TokenRow | None:
+        return await self._one_token("token_by_hash", token_hash)
+
+    async def token_of(self, token_id: str) -> TokenRow | None:
+        return await self._one_token("token_by_id", token_id)
+
+    async def _one_token(self, query: str, key: bytes | str) -> TokenRow | None:
         def work(db: sqlite3.Connection) -> TokenRow | None:
-            row = db.execute(Q["token_by_hash"], (token_hash,)).fetchone()
+            row = db.execute(Q[query], (key,)).fetchone()
             return _token(row) if row else None
 
         return await self._run(work)
@@ -245,17 +317,11 @@ class SqliteCatalog:
     async def tokens(self) -> tuple[TokenRow, ...]:
         return await self._run(lambda db: tuple(_token(row) for row in db.execute(Q["tokens"])))
 
-    async def revoke_token(self, token_id: str, now: int) -> bool:
-        return await self._write(
-            lambda db: db.execute(Q["revoke_token"], (now, token_id)).rowcount > 0
-        )
+    async def revoke_token(self, token_id: str, now: int, note: AuditRow) -> bool:
+        return await self._noted(note, Q["revoke_token"], (now, token_id))
 
     async def token_used(self, token_id: str, now: int) -> None:
         await self._write(lambda db: db.execute(Q["token_used"], (now, token_id)))
-
-    async def note(self, row: AuditRow) -> None:
-        values = msgspec.structs.astuple(row)
-        await self._write(lambda db: db.execute(Q["note"], values))
 
     async def notes(self, limit: int) -> tuple[AuditRow, ...]:
         return await self._run(
@@ -271,6 +337,15 @@ class SqliteCatalog:
 
     async def set_number(self, key: str, value: int) -> None:
         await self._write(lambda db: db.execute(Q["set_meta"], (key, value)))
+
+    async def secret(self, key: str, fresh: bytes) -> bytes:
+        def work(db: sqlite3.Connection) -> bytes:
+            if (row := db.execute(Q["get_meta"], (key,)).fetchone()) is not None:
+                return bytes(row[0])
+            db.execute(Q["set_meta"], (key, fresh))
+            return fresh
+
+        return await self._write(work)
 
     async def states(self) -> dict[str, DocumentState]:
         return await self._run(_states)
@@ -299,6 +374,9 @@ class SqliteCatalog:
         self._closed = True
         with anyio.CancelScope(shield=True):
             await self._connection.close()
+
+    async def _noted(self, note: AuditRow, query: str, values: Any) -> bool:
+        return await self._write(lambda db: _noted(db, note, query, values))
 
     async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def transaction(db: sqlite3.Connection) -> T:
@@ -359,14 +437,46 @@ def _has_tables(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
 
 
+def add_owner(db: sqlite3.Connection, doc_id: str, owner: str, at: int) -> None:
+    """Whoever a document was made for owns it. `at` in milliseconds since 1970."""
+    principal = owner if ":" in owner else f"person:{owner}"
+    member = {"principal": principal, "role": "owner", "at": at, "by": "server"}
+    db.execute(Q["set_member"], {"doc_id": doc_id, **member})
+
+
+class _NoOwnerError(Exception):
+    """Nobody would own the document any more."""
+
+
+def _noted(db: sqlite3.Connection, note: AuditRow, query: str, values: Any) -> bool:
+    """Whether the act changed anything; then the audit log tells of it."""
+    if db.execute(query, values).rowcount <= 0:
+        return False
+    db.execute(Q["note"], msgspec.structs.astuple(note))
+    return True
+
+
+def _found(db: sqlite3.Connection, ref: str, *queries: str) -> DocumentRow | None:
+    found = [row for query in queries if (row := db.execute(Q[query], (ref,)).fetchone())]
+    return DocumentRow(*found[0]) if found else None
+
+
+def _row(*values: Any) -> DocumentRow:
+    """A row of a page; what comes last are the roles of whoever asks."""
+    if len(values) == _COLUMNS:
+        return DocumentRow(*values)
+    roles: Any = (values[-1] or "").split()
+    return msgspec.structs.replace(DocumentRow(*values[:-1]), role=best(tuple(roles)))
+
+
 def _states(db: sqlite3.Connection) -> dict[str, DocumentState]:
     return dict(db.execute(Q["states"]).fetchall())
 
 
-def _assignment(row: tuple[str, int, str | None, str, int, int]) -> Assignment:
-    doc_id, epoch, actor, node, pid, started = row
+def _assignment(row: tuple[str, int, str | None, str, int, int, str | None]) -> Assignment:
+    doc_id, epoch, actor, node, pid, started, sleeping_at = row
     holder = None if actor is None else Holder(actor, node, pid, started)
-    return Assignment(doc_id, epoch, holder)
+    return Assignment(doc_id, epoch, holder, sleeping_at)
 
 
 def _token(row: tuple[Any, ...]) -> TokenRow:

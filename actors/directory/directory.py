@@ -13,35 +13,34 @@ from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import msgspec
 
 from actors.background import Background
+from actors.directory.access_verbs import AccessVerbs
 from actors.directory.activations import Activations
+from actors.directory.creations import Creations
 from actors.directory.held import Held, Seed
 from actors.directory.nodes import Nodes
+from actors.directory.notices import Notices
 from actors.directory.retention import Retention
-from actors.directory.token_register import AS_SET, SERVER, TokenRegister
 from actors.folder_lock import LockProof
 from actors.listing import listed
 from actors.ports import Catalog, Creation, Slots
 from actors.storage.document_files import Files
 from actors.upkeep.catalog_check import checked_catalog
-from shared.budget import Allowance
 from shared.checkup import CatalogCopy, Checkup
 from shared.directory_protocol import (
     ActiveDocument,
-    AuditRow,
     Created,
     DirectorySettings,
     DirectoryStatus,
     DocumentRow,
     DocumentRows,
-    NewToken,
     NodeStatus,
-    TokenRow,
+    WakeNews,
 )
 from shared.errors import (
     CapabilityDenied,
@@ -61,7 +60,7 @@ from shared.limits import (
 )
 from shared.markdown.schema import plain_text
 from shared.metrics import DirectoryMetrics, GatewayReport
-from shared.protocol import Caller, Route, RouteKey, Scope
+from shared.protocol import Caller, Route, RouteKey
 from shared.slugs import UNTITLED, check_slug, is_usable, single_line, slugify, with_suffix
 from shared.tree import Block
 
@@ -70,7 +69,7 @@ log = logging.getLogger(__name__)
 SLUG_TRIES: Final = 20  # four random characters collide once in 1.7 million
 
 
-class Directory:
+class Directory(AccessVerbs):
     """Every method may raise StorageUnavailable when the catalog fails.
 
     Use `Directory.running`; it adopts what a former Directory left before it answers anything.
@@ -85,14 +84,15 @@ class Directory:
         now_ms: Callable[[], int],
         drain_s: float = DRAIN_S,
     ) -> None:
-        self._catalog = catalog
+        # No earlier Directory counted as far as where this one begins.
+        super().__init__(catalog, Notices(secrets.randbits(48)), now_ms)
         self._files = files
         self._activations = activations
         self._nodes = nodes
         self._now_ms = now_ms
         self._drain_s = drain_s
-        self._tokens = TokenRegister(catalog, now_ms=now_ms)
-        self._retention = Retention(catalog, files, activations.put_away, now_ms)
+        self._retention = Retention(catalog, files, activations.put_away, now_ms, self._notices)
+        self._creations = Creations()
         self._creating: dict[tuple[str, str], asyncio.Lock] = {}
         self._half_made: set[str] = set()  # creations that failed and left something
         self._draining = False
@@ -219,6 +219,10 @@ class Directory:
         """
         return await listed(self._catalog, caller, query, limit, before, deleted=deleted)
 
+    async def last_left(self, person: str) -> dict[str, int]:
+        """When a person last left each document, in ms; as reported, which may lag by seconds."""
+        return await self._catalog.last_left(person)
+
     async def create_document(
         self,
         caller: Caller,
@@ -241,6 +245,7 @@ class Directory:
         Raises:
             InvalidArgument: The slug is taken or malformed, or `expires` names no time to come.
             CapabilityDenied: The token is for certain documents only.
+            RateLimited: The caller has made many in the last hour.
             IdempotencyMismatch: The key was used for a call with other arguments.
             Overloaded, StorageUnavailable, TooLarge, UnsupportedMarkup: Nothing was created.
         """
@@ -271,18 +276,32 @@ class Directory:
             if not lock.locked():
                 self._creating.pop(place, None)
 
-    async def delete_document(self, ref: str, by: str = SERVER) -> DocumentRow:
-        """Marks it deleted, closes it and frees its slug. Raises DocumentNotFound."""
-        return await self._retention.delete(await self.describe(ref), by)
+    async def delete_document(self, caller: Caller, ref: str) -> DocumentRow:
+        """Marks it deleted, closes it and frees its slug. For an owner.
 
-    async def undelete_document(self, ref: str, by: str = SERVER) -> DocumentRow:
-        """Makes a deleted document ready again; see Retention. Raises DocumentNotFound."""
-        return await self._retention.undelete(ref, by)
+        Raises:
+            DocumentNotFound: There is none that the caller may read.
+            CapabilityDenied: The caller is no owner, or an agent.
+        """
+        there = await self._roles.owned(caller, ref)
+        return await self._retention.delete(await self.describe(there.doc_id), caller.principal)
+
+    async def undelete_document(self, caller: Caller, ref: str) -> DocumentRow:
+        """Makes a deleted document ready again; see Retention. For who owned it.
+
+        Raises:
+            DocumentNotFound: There is none that the caller owned.
+            CapabilityDenied: The caller is an agent, or its token does not allow writing.
+        """
+        row = await self._retention.deleted(ref)
+        await self._roles.require_former_owner(caller, row.doc_id, ref)
+        return await self._retention.undelete(row.doc_id, caller.principal)
 
     async def _create(
         self, seed: Seed, slug: str | None, expires: str | None, creation: Creation | None
     ) -> Created:
         expires_at = None if expires is None else expiry(expires, self._now_ms())
+        self._creations.spend(seed.caller, self._now_ms())
         row = await self._reserve(seed, slug, expires_at, creation)
         try:
             with anyio.CancelScope(shield=True):  # a caller that goes away leaves no half of it
@@ -333,51 +352,6 @@ class Directory:
                 )
         raise StorageUnavailable("slug: no free one was found.")
 
-    # --- tokens -----------------------------------------------------------------------------------
-
-    async def create_token(
-        self,
-        owner: str,
-        name: str,
-        scopes: frozenset[Scope],
-        agent: bool = True,
-        expires: int | str | None = None,
-        allowance: Allowance = AS_SET,
-        documents: frozenset[str] | None = None,
-        by: str = SERVER,
-    ) -> NewToken:
-        """A new token; its text is in the answer and nowhere else. See TokenRegister.create."""
-        given: dict[str, Any] = {
-            "expires": expires,
-            "allowance": allowance,
-            "documents": documents,
-            "by": by,
-        }
-        return await self._tokens.create(owner, name, scopes, agent=agent, **given)
-
-    async def list_tokens(self) -> tuple[TokenRow, ...]:
-        return await self._tokens.list()
-
-    async def revoke_token(self, token_id: str, by: str = SERVER) -> None:
-        """Raises InvalidArgument when there is no valid token of this id."""
-        await self._tokens.revoke(token_id, by)
-
-    async def invalid_tokens(self, ids: frozenset[str]) -> frozenset[str]:
-        """Those of these tokens that no longer count, and all revoked lately."""
-        return await self._tokens.invalid(ids)
-
-    async def audit(self, limit: int) -> tuple[AuditRow, ...]:
-        """The last lines of the audit log, the newest first."""
-        return await self._catalog.notes(limit)
-
-    async def authenticate(self, token_hash: bytes) -> Caller | None:
-        """Who sent the token with this hash (`shared.tokens.hash_token`); None: nobody we know."""
-        return await self._tokens.authenticate(token_hash)
-
-    async def wait_for_notice(self, seen: int, seconds: float) -> int:
-        """Returns when a token was revoked since notice `seen`; see TokenRegister."""
-        return await self._tokens.wait_for_notice(seen, seconds)
-
     # --- backup and check -------------------------------------------------------------------------
 
     async def document_ids(self) -> tuple[str, ...]:
@@ -405,6 +379,8 @@ class Directory:
             waiting=self._activations.waiting,
             nodes=self._nodes.status(),
             active=tuple(_active(held) for held in self._activations.held),
+            hibernated=self._activations.tallies.hibernated(),
+            merged=self._activations.tallies.merged,
         )
 
     async def metrics(self) -> DirectoryMetrics:
@@ -412,6 +388,20 @@ class Directory:
         open_now, nodes = self._activations, self._nodes.status()
         documents = await self._catalog.counts()
         return open_now.tallies.metrics(documents, open_now.held, open_now.waiting, nodes)
+
+    async def wait_for_wakes(
+        self, gateway: str, mailbox: str, seen: int, seconds: float
+    ) -> WakeNews:
+        """Which documents that sleep at a gateway have been opened; see Wakes.wait."""
+        return await self._activations.wakes.wait(gateway, mailbox, seen, seconds)
+
+    async def woken(self, gateway: str, doc_id: str, epoch: int) -> None:
+        """A gateway has brought the sessions of a document to this activation."""
+        self._activations.wakes.attached(gateway, doc_id, epoch)
+
+    async def awake(self, gateway: str, asleep: dict[str, int]) -> tuple[str, ...]:
+        """Which of a gateway's sleeping documents, by epoch, do not sleep there any more."""
+        return await self._activations.wakes.awake(gateway, asleep)
 
     async def report_gateway(self, report: GatewayReport) -> None:
         """What a gateway tells every few seconds."""

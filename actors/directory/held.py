@@ -24,7 +24,8 @@ class Held(msgspec.Struct):
         used: The loop's time, in seconds, at which it was last busy.
         state: Of its slot, as last heard; see actors.life.
         reported: What it last said of itself.
-        noted: Title and last change as the catalog has them from it.
+        noted: Title, last change and who left when, as the catalog has them from it.
+        sole_gateway, still_s: Of the last heartbeat; see Beat.
     """
 
     route: Route
@@ -33,4 +34,6 @@ class Held(msgspec.Struct):
     busy: bool = True
     state: str = "active"
     reported: Report | None = None
-    noted: tuple[str, int] | None = None
+    noted: tuple[str, int, dict[str, int]] | None = None
+    sole_gateway: str = ""
+    still_s: float = 0.0

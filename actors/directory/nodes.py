@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
+
+import anyio
 
 from actors.background import Background
 from actors.directory.placement import (
@@ -55,6 +58,20 @@ class Nodes:
 
     def blanks(self) -> tuple[Holder, ...]:
         return tuple(blank for pool in self._pools.values() for blank in pool.blanks)
+
+    async def beat_blanks(self, lost: Callable[[Holder], Awaitable[None]]) -> None:
+        """One heartbeat of each blank; `lost` is called with those that do not answer."""
+
+        async def beat(blank: Holder) -> None:
+            try:
+                await self._slots.beat(blank.actor)
+            except (SlotLostError, SlotSilentError):
+                if blank in self.blanks():
+                    await lost(blank)
+
+        async with anyio.create_task_group() as group:
+            for blank in self.blanks():
+                group.start_soon(beat, blank)
 
     def find(self, node: str) -> str:
         """The id of a node by its id or the beginning of it. Raises InvalidArgument."""

@@ -88,6 +88,10 @@ class RaySlots:
         closed: bool = await self._call(actor, "passivate", DRAIN_S, key, idle_s)
         return closed
 
+    async def hibernate(self, actor: str, key: RouteKey, gateway: str, still_s: float) -> bool:
+        asleep: bool = await self._call(actor, "hibernate", DRAIN_S, key, gateway, still_s)
+        return asleep
+
     async def shares_folder(self, actor: str, lock: LockProof) -> bool:
         shares: bool = await self._call(actor, "shares_folder", ACTIVATE_DEADLINE_S, lock)
         return shares

@@ -10,6 +10,7 @@ from typing import Final
 import anyio
 import msgspec
 
+from actors.directory.notices import Notices
 from actors.directory.token_register import SERVER
 from actors.ports import Catalog
 from actors.storage.document_files import Files
@@ -38,8 +39,10 @@ class Retention:
         files: Files,
         put_away: Callable[[str], Awaitable[None]],
         now_ms: Callable[[], int],
+        notices: Notices,
     ) -> None:
         self._catalog = catalog
+        self._notices = notices
         self._files = files
         self._put_away = put_away
         self._now_ms = now_ms
@@ -53,36 +56,41 @@ class Retention:
         `by`: who asked, for the audit log.
         """
         now = self._now_ms()
-        if not await self._catalog.delete_document(row.doc_id, now):
+        note = AuditRow(now, by, "document.delete", row.doc_id)
+        if not await self._catalog.delete_document(row.doc_id, now, note):
             raise DocumentNotFound.for_document(row.doc_id)
+        self._notices.of_document(row.doc_id)
         self._open_still.add(row.doc_id)
         log.info("document %s is deleted", row.doc_id)
-        await self._catalog.note(AuditRow(now, by, "document.delete", row.doc_id))
         await self._close(row.doc_id)
         return msgspec.structs.replace(row, state="deleted", deleted_at=now)
 
-    async def undelete(self, ref: str, by: str = SERVER) -> DocumentRow:
+    async def deleted(self, ref: str) -> DocumentRow:
+        """A deleted document by its id, or by the slug it had: then the last one deleted under it.
+
+        Raises DocumentNotFound: there is none, or it is due to go.
+        """
+        row = await self._catalog.deleted_document(ref)
+        if row is None or row.deleted_at is None or row.deleted_at <= self._now_ms() - _KEPT_MS:
+            raise DocumentNotFound.for_document(ref)
+        return row
+
+    async def undelete(self, doc_id: str, by: str = SERVER) -> DocumentRow:
         """A deleted document as it was; under another slug when its own is taken by now.
 
-        Args:
-            ref: Its id, or the slug it had: then the last one deleted under it.
-            by: Who asked, for the audit log.
-
-        Raises:
-            DocumentNotFound: There is none, or it is due to go.
+        `by`: who asked, for the audit log. Raises DocumentNotFound: there is none, or it is due to
+        go.
         """
         async with self._one_at_a_time:
-            row = await self._catalog.deleted_document(ref)
-            now = self._now_ms()
-            if row is None or row.deleted_at is None or row.deleted_at <= now - _KEPT_MS:
-                raise DocumentNotFound.for_document(ref)
+            row, now = await self.deleted(doc_id), self._now_ms()
             over = row.expires_at is not None and row.expires_at <= now
             expires_at = None if over else row.expires_at
+            note = AuditRow(now, by, "document.undelete", row.doc_id)
             for attempt in range(SLUG_TRIES):
                 slug = row.slug if attempt == 0 else with_suffix(row.slug, secrets.choice)
-                if await self._catalog.undelete(row.doc_id, slug, expires_at):
+                if await self._catalog.undelete(row.doc_id, slug, expires_at, note):
                     self._open_still.discard(row.doc_id)
-                    await self._catalog.note(AuditRow(now, by, "document.undelete", row.doc_id))
+                    self._notices.of_document(row.doc_id)
                     return msgspec.structs.replace(
                         row, state="ready", slug=slug, expires_at=expires_at, deleted_at=None
                     )
@@ -130,8 +138,8 @@ class Retention:
                 except StorageUnavailable as error:
                     log.warning("document %s cannot be removed: %s", doc_id, error.message)
                     continue
-                await self._catalog.purge(doc_id)
-                await self._catalog.note(AuditRow(self._now_ms(), SERVER, "document.purge", doc_id))
+                note = AuditRow(self._now_ms(), SERVER, "document.purge", doc_id)
+                await self._catalog.purge(doc_id, note)
                 log.info("document %s is gone for good", doc_id)
 
 

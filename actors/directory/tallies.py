@@ -28,6 +28,8 @@ class Tallies:
         self.failures = 0
         self.lost = 0
         self.evictions = 0
+        self.hibernations = 0
+        self.wakes = 0
         self.recycled = 0
         self._commits = NOTHING
         self._now = now
@@ -38,6 +40,11 @@ class Tallies:
         earlier = before.commits if before is not None else NOTHING
         self._commits = added(self._commits, added(report.commits, earlier, -1))
 
+    @property
+    def merged(self) -> int:
+        """Old updates that became part of others."""
+        return self._commits.merged
+
     def heard_gateway(self, report: GatewayReport) -> None:
         self._gateways[report.gateway_id] = (report, self._now())
 
@@ -46,6 +53,10 @@ class Tallies:
         since = self._now() - GATEWAY_GONE_S
         self._gateways = {name: one for name, one in self._gateways.items() if one[1] >= since}
         return tuple(report for report, _ in self._gateways.values())
+
+    def hibernated(self) -> int:
+        """Documents without an actor whose sessions are open, as gateways last told."""
+        return sum(gateway.asleep for gateway in self.gateways())
 
     def metrics(
         self,
@@ -65,6 +76,8 @@ class Tallies:
             failures=self.failures,
             lost=self.lost,
             evictions=self.evictions,
+            hibernations=self.hibernations,
+            wakes=self.wakes,
             recycled=self.recycled,
             commits=self._commits,
             nodes=nodes,

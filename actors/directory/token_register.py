@@ -6,9 +6,10 @@ import secrets
 from collections.abc import Callable
 from typing import Final, get_args
 
-import anyio
 import msgspec
 
+from actors.directory.members import PERSON
+from actors.directory.notices import Notices
 from actors.ports import Catalog
 from shared.budget import Allowance
 from shared.directory_protocol import AuditRow, NewToken, TokenRow
@@ -21,7 +22,6 @@ from shared.slugs import single_line
 from shared.tokens import TOKEN_BYTES, TOKEN_PREFIX, hash_token
 
 TOKEN_ID_LENGTH: Final = 8
-PERSON: Final = "person:"
 SERVER: Final = "server"  # in the audit log: nobody asked for it
 USED_EVERY_MS: Final = 60_000  # `last_used` is kept to the minute: no write per request
 AS_SET: Final = Allowance()  # budgets as the server's settings say
@@ -29,13 +29,12 @@ SCOPES: Final = frozenset[Scope](get_args(Scope))
 
 
 class TokenRegister:
-    """The catalog's tokens. `notice` rises with every revocation, so that gateways forget."""
+    """The catalog's tokens. Every revocation is told to the gateways by a notice."""
 
-    def __init__(self, catalog: Catalog, *, now_ms: Callable[[], int]) -> None:
+    def __init__(self, catalog: Catalog, notices: Notices, *, now_ms: Callable[[], int]) -> None:
         self._catalog = catalog
+        self._notices = notices
         self._now_ms = now_ms
-        self._notice = 0
-        self._risen = anyio.Event()
 
     async def create(
         self,
@@ -89,8 +88,8 @@ class TokenRegister:
             documents=documents,
         )
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
-        await self._catalog.add_token(row, hash_token(token))
-        await self._catalog.note(AuditRow(now, by, "token.create", token_id))
+        note = AuditRow(now, by, "token.create", token_id)
+        await self._catalog.add_token(row, hash_token(token), note)
         return NewToken(token, row)
 
     async def list(self) -> tuple[TokenRow, ...]:
@@ -110,12 +109,10 @@ class TokenRegister:
     async def revoke(self, token_id: str, by: str = SERVER) -> None:
         """Raises InvalidArgument when there is no valid token of this id."""
         now = self._now_ms()
-        if not await self._catalog.revoke_token(token_id, now):
+        note = AuditRow(now, by, "token.revoke", token_id)
+        if not await self._catalog.revoke_token(token_id, now, note):
             raise InvalidArgument(f"id: no valid token {token_id[:64]!r}.")
-        self._notice += 1
-        self._risen.set()
-        self._risen = anyio.Event()
-        await self._catalog.note(AuditRow(now, by, "token.revoke", token_id))
+        self._notices.of_tokens()
 
     async def authenticate(self, token_hash: bytes) -> Caller | None:
         """Who sent the token; None for one that is unknown, revoked or has expired."""
@@ -125,20 +122,19 @@ class TokenRegister:
             return None
         if row.last_used is None or now - row.last_used >= USED_EVERY_MS:
             await self._catalog.token_used(row.id, now)
-        return Caller(
-            *(row.principal, row.name, row.person, row.agent, row.scopes, row.allowance),
-            *(row.documents, row.id, row.expires),
-        )
+        return _caller(row)
 
-    async def wait_for_notice(self, seen: int, seconds: float) -> int:
-        """The number of the newest notice, at once when it is not `seen`.
+    async def caller(self, token_id: str) -> Caller | None:
+        """Whom the token of this id stands for; None when it does not count any more."""
+        row = await self._catalog.token_of(token_id)
+        return _caller(row) if row is not None and _is_valid(row, self._now_ms()) else None
 
-        A Directory that was restarted counts from 0 again: any other number means forget.
-        """
-        if self._notice == seen:
-            with anyio.move_on_after(seconds):
-                await self._risen.wait()
-        return self._notice
+
+def _caller(row: TokenRow) -> Caller:
+    return Caller(
+        *(row.principal, row.name, row.person, row.agent, row.scopes, row.allowance),
+        *(row.documents, row.id, row.expires),
+    )
 
 
 def _is_valid(row: TokenRow, now: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -11,14 +11,15 @@ import pytest
 
 from actors.directory.catalog import SqliteCatalog
 from actors.directory.catalog_memory import MemoryCatalog
-from actors.ports import Assignment, Catalog, Creation, Holder
-from shared.budget import Allowance
-from shared.directory_protocol import AuditRow, DocumentRow, TokenRow
+from actors.ports import Assignment, Catalog, Creation, Holder, Who
+from shared.directory_protocol import AuditRow, DocumentRow, Member, TokenRow
 from shared.errors import StorageUnavailable
 
 pytestmark = pytest.mark.anyio
 
 SLOT = Holder("doc-slot-1", "n1", 100, 7)
+ANN = Who("person:ann", "person:ann")
+NOTE = AuditRow(5, "person:ann", "some.act", "something")
 
 
 def row(name: str, updated_at: int = 10) -> DocumentRow:
@@ -29,17 +30,6 @@ def row(name: str, updated_at: int = 10) -> DocumentRow:
 async def ready(catalog: Catalog, made: DocumentRow) -> None:
     assert await catalog.reserve(made, None, 1)
     await catalog.make_ready(made.doc_id, b"")
-
-
-@pytest.fixture(params=["sqlite", "memory"])
-async def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Catalog]:
-    made: Catalog
-    if request.param == "sqlite":
-        made = await SqliteCatalog.open(tmp_path / "catalog.sqlite3")
-    else:
-        made = MemoryCatalog()
-    yield made
-    await made.close()
 
 
 async def test_document_is_found_only_when_ready(catalog: Catalog) -> None:
@@ -74,8 +64,8 @@ async def test_slug_is_reserved_until_forgotten_or_deleted(catalog: Catalog) -> 
     await catalog.make_ready(again.doc_id, b"")
     await catalog.forget(again.doc_id)  # a document that is ready is not forgotten
     assert await catalog.document(one.slug) is not None
-    assert await catalog.delete_document(again.doc_id, 5)
-    assert not await catalog.delete_document(again.doc_id, 5)
+    assert await catalog.delete_document(again.doc_id, 5, NOTE)
+    assert not await catalog.delete_document(again.doc_id, 5, NOTE)
     assert await catalog.reserve(one, None, 1)
 
 
@@ -98,14 +88,15 @@ async def test_creation_keeps_its_answer_and_goes_with_its_document(catalog: Cat
 async def test_pages_are_by_last_change_and_filtered_whatever_the_case(catalog: Catalog) -> None:
     for n in range(5):
         await ready(catalog, row(str(n), updated_at=n // 2))
-    first = await catalog.page("", None, 3)
+    first = await catalog.page("", None, 3, ANN, all_of=True)
     assert [r.doc_id[-1] for r in first] == ["4", "3", "2"]
-    rest = await catalog.page("", (first[-1].updated_at, first[-1].doc_id), 3)
+    before = first[-1].updated_at, first[-1].doc_id
+    rest = await catalog.page("", before, 3, ANN, all_of=True)
     assert [r.doc_id[-1] for r in rest] == ["1", "0"]
     await ready(catalog, DocumentRow("d" * 12, "other", "Ärger", "creating", 1, 1, "ann"))
-    assert [r.slug for r in await catalog.page("ÄRG", None, 9)] == ["other"]
-    assert [r.slug for r in await catalog.page("ITLE 3", None, 9)] == ["slug-3"]
-    assert await catalog.page("%", None, 9) == ()
+    assert [r.slug for r in await catalog.page("ÄRG", None, 9, ANN, all_of=True)] == ["other"]
+    assert [r.slug for r in await catalog.page("ITLE 3", None, 9, ANN, all_of=True)] == ["slug-3"]
+    assert await catalog.page("%", None, 9, ANN, all_of=True) == ()
 
 
 async def test_report_never_turns_time_back_or_blanks_a_title(catalog: Catalog) -> None:
@@ -132,36 +123,6 @@ async def test_epoch_only_rises(catalog: Catalog) -> None:
     assert await catalog.held() == ()
     assert await catalog.assignment(one.doc_id) == Assignment(one.doc_id, 40, None)
     assert await catalog.raise_epoch(one.doc_id, SLOT, 3, 1) == 41
-
-
-async def test_tokens(catalog: Catalog) -> None:
-    made = TokenRow(
-        "t1", "bot", "person:ann", "agent:ann:bot", True, frozenset({"read"}), 1, 99, None, None
-    )
-    await catalog.add_token(made, b"hash")
-    assert await catalog.token(b"hash") == made
-    own = msgspec.structs.replace(made, id="t2", created=2, allowance=Allowance(7, None, 0))
-    await catalog.add_token(own, b"own")
-    assert await catalog.token(b"own") == own
-    only = msgspec.structs.replace(made, id="t3", created=3, documents=frozenset({"a", "b"}))
-    await catalog.add_token(only, b"only")
-    assert await catalog.token(b"only") == only
-    assert await catalog.tokens() == (made, own, only)
-    assert await catalog.token(b"other") is None
-    await catalog.token_used("t1", 5)
-    assert await catalog.revoke_token("t1", 6)
-    assert not await catalog.revoke_token("t1", 7)
-    kept, *_ = await catalog.tokens()
-    assert (kept.last_used, kept.revoked) == (5, 6)
-
-
-async def test_the_audit_log_has_the_newest_first(catalog: Catalog) -> None:
-    for number in range(3):
-        await catalog.note(AuditRow(5, "person:ann", "token.create", f"t{number}"))
-    assert [row.about for row in await catalog.notes(2)] == ["t2", "t1"]
-    assert await catalog.notes(9) == tuple(
-        AuditRow(5, "person:ann", "token.create", f"t{number}") for number in (2, 1, 0)
-    )
 
 
 async def test_numbers(catalog: Catalog) -> None:
@@ -210,7 +171,7 @@ async def test_damaged_catalog_is_told(tmp_path: Path) -> None:
 async def gone(catalog: Catalog, name: str, at: int) -> DocumentRow:
     made = row(name)
     await ready(catalog, made)
-    assert await catalog.delete_document(made.doc_id, at)
+    assert await catalog.delete_document(made.doc_id, at, NOTE)
     return made
 
 
@@ -230,7 +191,7 @@ async def test_last_deleted_of_a_slug_is_found_and_an_id_wins(catalog: Catalog) 
     again = DocumentRow("e" * 12, one.slug, "T", "creating", 1, 1, "ann")
     await ready(catalog, again)
     assert await catalog.deleted_document(one.slug) is not None
-    await catalog.delete_document(again.doc_id, 60)
+    await catalog.delete_document(again.doc_id, 60, NOTE)
     for ref, doc_id in ((one.slug, again.doc_id), (one.doc_id, one.doc_id)):
         found = await catalog.deleted_document(ref)
         assert found is not None
@@ -240,24 +201,25 @@ async def test_last_deleted_of_a_slug_is_found_and_an_id_wins(catalog: Catalog) 
 async def test_undeleted_document_needs_a_free_slug(catalog: Catalog) -> None:
     one = await gone(catalog, "1", 50)
     await ready(catalog, DocumentRow("e" * 12, one.slug, "T", "creating", 1, 1, "ann"))
-    assert not await catalog.undelete(one.doc_id, one.slug, None)
-    assert await catalog.undelete(one.doc_id, "free", 99)
+    assert not await catalog.undelete(one.doc_id, one.slug, None, NOTE)
+    assert await catalog.undelete(one.doc_id, "free", 99, NOTE)
     back = await catalog.document("free")
     assert back is not None
     assert (back.doc_id, back.state, back.expires_at) == (one.doc_id, "ready", 99)
     assert back.deleted_at is None
-    assert not await catalog.undelete(one.doc_id, "free-too", None)  # it is not deleted
+    assert not await catalog.undelete(one.doc_id, "free-too", None, NOTE)  # it is not deleted
 
 
 async def test_deleted_page_is_by_deletion_and_filtered(catalog: Catalog) -> None:
     for name, at in (("1", 30), ("2", 10), ("3", 20), ("4", 20)):
         await gone(catalog, name, at)
     await ready(catalog, row("5"))
-    first = await catalog.deleted_page("", None, 3)
+    first = await catalog.deleted_page("", None, 3, ANN, all_of=True)
     assert [r.doc_id[-1] for r in first] == ["1", "4", "3"]
-    rest = await catalog.deleted_page("", (20, first[-1].doc_id), 3)
+    rest = await catalog.deleted_page("", (20, first[-1].doc_id), 3, ANN, all_of=True)
     assert [r.doc_id[-1] for r in rest] == ["2"]
-    assert [r.doc_id[-1] for r in await catalog.deleted_page("TITLE 3", None, 3)] == ["3"]
+    third = await catalog.deleted_page("TITLE 3", None, 3, ANN, all_of=True)
+    assert [r.doc_id[-1] for r in third] == ["3"]
 
 
 async def test_documents_expire_in_the_order_of_their_times(catalog: Catalog) -> None:
@@ -269,7 +231,7 @@ async def test_documents_expire_in_the_order_of_their_times(catalog: Catalog) ->
         assert found.expires_at == at
     assert [doc_id[-1] for doc_id in await catalog.expired(30, 9)] == ["3", "4", "1"]
     assert [doc_id[-1] for doc_id in await catalog.expired(30, 2)] == ["3", "4"]
-    await catalog.delete_document(row("3").doc_id, 40)
+    await catalog.delete_document(row("3").doc_id, 40, NOTE)
     assert [doc_id[-1] for doc_id in await catalog.expired(30, 9)] == ["4", "1"]
 
 
@@ -288,10 +250,10 @@ async def test_purged_document_leaves_nothing(catalog: Catalog) -> None:
     assert await catalog.reserve(one, Creation("ann", "key", b"", one.doc_id), 1)
     await catalog.make_ready(one.doc_id, b"")
     await catalog.raise_epoch(one.doc_id, SLOT, 0, 1)
-    await catalog.purge(one.doc_id)  # it is not deleted
+    await catalog.purge(one.doc_id, NOTE)  # it is not deleted
     assert await catalog.document(one.doc_id) is not None
-    await catalog.delete_document(one.doc_id, 5)
-    await catalog.purge(one.doc_id)
+    await catalog.delete_document(one.doc_id, 5, NOTE)
+    await catalog.purge(one.doc_id, NOTE)
     assert await catalog.states() == {}
     assert await catalog.assignment(one.doc_id) is None
     assert await catalog.creation("ann", "key") is None
@@ -384,36 +346,44 @@ async def test_a_catalog_that_fails_says_so_whatever_it_is_asked(
     token = TokenRow("t1", "bot", "p", "a", True, frozenset({"read"}), 1, 99, None, None)
     calls: tuple[Callable[[], Awaitable[object]], ...] = (
         lambda: catalog.document(one.slug),
+        lambda: catalog.access([(one.slug, ANN)]),
         lambda: catalog.reserve(row("2"), None, 1),
         lambda: catalog.make_ready(one.doc_id, b""),
         lambda: catalog.forget(one.doc_id),
         catalog.creating,
         lambda: catalog.creation("ann", "key"),
-        lambda: catalog.delete_document(one.doc_id, 5),
+        lambda: catalog.delete_document(one.doc_id, 5, NOTE),
         lambda: catalog.deleted_document(one.slug),
-        lambda: catalog.deleted_page("", None, 9),
-        lambda: catalog.undelete(one.doc_id, "free", None),
+        lambda: catalog.deleted_page("", None, 9, ANN, all_of=False),
+        lambda: catalog.undelete(one.doc_id, "free", None, NOTE),
         lambda: catalog.expired(1, 9),
         lambda: catalog.purgeable(1, (0, ""), 9),
-        lambda: catalog.purge(one.doc_id),
+        lambda: catalog.purge(one.doc_id, NOTE),
         catalog.counts,
         catalog.drained,
         lambda: catalog.set_drained("n1", 1),
-        lambda: catalog.page("", None, 9),
+        lambda: catalog.page("", None, 9, ANN, all_of=True),
         lambda: catalog.report(one.doc_id, "T", 50),
         lambda: catalog.assignment(one.doc_id),
         catalog.held,
         lambda: catalog.raise_epoch(one.doc_id, SLOT, 0, 1),
+        lambda: catalog.fall_asleep(one.doc_id, 1, "g1"),
         lambda: catalog.hand_back(one.doc_id, 1, 1),
-        lambda: catalog.add_token(token, b"hash"),
+        lambda: catalog.add_token(token, b"hash", NOTE),
         lambda: catalog.token(b"hash"),
+        lambda: catalog.token_of("t1"),
         catalog.tokens,
-        lambda: catalog.revoke_token("t1", 1),
+        lambda: catalog.revoke_token("t1", 1, NOTE),
         lambda: catalog.token_used("t1", 1),
-        lambda: catalog.note(AuditRow(1, "server", "token.create", "t1")),
         lambda: catalog.notes(1),
         lambda: catalog.number("x"),
         lambda: catalog.set_number("x", 1),
+        lambda: catalog.secret("key", b"fresh"),
+        lambda: catalog.last_left("ann"),
+        lambda: catalog.members(one.doc_id),
+        lambda: catalog.set_member(one.doc_id, Member("person:bob", "viewer", 1, "ann"), NOTE),
+        lambda: catalog.remove_member(one.doc_id, "person:bob", NOTE),
+        lambda: catalog.set_link_role(one.doc_id, "viewer", NOTE),
         catalog.states,
         lambda: catalog.back_up(tmp_path / "copy"),
         catalog.integrity,
@@ -479,5 +449,20 @@ async def test_integrity_of_a_broken_file_is_a_finding(tmp_path: Path) -> None:
     catalog = await SqliteCatalog.open(path)
     assert await catalog.integrity() != ()
     with pytest.raises(StorageUnavailable, match="cannot be read"):
-        await catalog.page("", None, 9)
+        await catalog.page("", None, 9, ANN, all_of=True)
     await catalog.close()
+
+
+async def test_when_people_left_only_rises_and_goes_with_the_document(catalog: Catalog) -> None:
+    one, other = row("1"), row("2")
+    for each in (one, other):
+        await ready(catalog, each)
+    await catalog.report(one.doc_id, "", 1, {"ann": 5, "bob": 9})
+    await catalog.report(one.doc_id, "", 1, {"ann": 3})
+    await catalog.report(other.doc_id, "", 1, {"ann": 7})
+    await catalog.report("nothing", "", 1, {"ann": 7})
+    assert await catalog.last_left("ann") == {one.doc_id: 5, other.doc_id: 7}
+    assert await catalog.last_left("eve") == {}
+    await catalog.delete_document(one.doc_id, 9, NOTE)
+    await catalog.purge(one.doc_id, NOTE)
+    assert await catalog.last_left("ann") == {other.doc_id: 7}

@@ -40,9 +40,12 @@ class FakeSlot:
         self.clinging = False  # it never gives its document back
         self.busy = False
         self.idle_s = 0.0
+        self.sole_gateway = ""
+        self.still_s = 0.0
         self.beats = 0  # heard so far
         self.title = ""
         self.updated_at = 0
+        self.left: dict[str, int] = {}
         self.sessions = 0
         self.commits = CommitTotals()
 
@@ -125,8 +128,10 @@ class FakeSlots:
         slot.beats += 1
         report = None
         if slot.key is not None:
-            report = Report(slot.key, slot.title, slot.updated_at, 1, slot.sessions, slot.commits)
-        return Beat(await self.whoami(actor), report, slot.busy, slot.idle_s)
+            told = (slot.title, slot.updated_at, 1, slot.sessions, slot.commits, slot.left)
+            report = Report(slot.key, *told)
+        who = await self.whoami(actor)
+        return Beat(who, report, slot.busy, slot.idle_s, slot.sole_gateway, slot.still_s)
 
     async def activate(self, actor: str, activation: Activation) -> Activated:
         slot = self._living(actor)
@@ -148,6 +153,7 @@ class FakeSlots:
         self.files[key.doc_id] = key.epoch
         self.locked_by[key.doc_id] = actor
         slot.key, slot.busy, slot.idle_s = key, False, 0.0
+        slot.sole_gateway, slot.still_s = "", 0.0
         slot.commits = CommitTotals()
         blocks = tuple(AnchorOnly(f"anchor-{n}") for n, _ in enumerate(activation.seed or ()))
         return Activated("unix:/x", "tcp:h:1", 7, blocks)
@@ -166,6 +172,12 @@ class FakeSlots:
         del self.locked_by[key.doc_id]
         slot.key = None
         return True
+
+    async def hibernate(self, actor: str, key: RouteKey, gateway: str, still_s: float) -> bool:
+        slot = self._living(actor)
+        if slot.sole_gateway != gateway or slot.still_s < still_s:
+            return False
+        return await self.passivate(actor, key, None)
 
     async def shares_folder(self, actor: str, lock: LockProof) -> bool:
         return self._living(actor).holder.node_id not in self.foreign_nodes

@@ -403,7 +403,7 @@ async def test_deleted_document_is_gone_and_its_slug_free() -> None:
     world = World()
     async with world.directory() as directory:
         made = await directory.create_document(ANN, "One", "the-slug")
-        await directory.delete_document("the-slug")
+        await directory.delete_document(ANN, "the-slug")
         assert made.doc_id not in world.slots.locked_by
         with pytest.raises(DocumentNotFound):
             await directory.locate(made.doc_id)

@@ -266,3 +266,15 @@ async def test_room_is_made_on_nodes_that_take_documents_only() -> None:
         await directory._activations.sweep()
         assert homes(world) == {third.doc_id: "node-b"}
         assert {doc.doc_id for doc in made} == set(at.values())
+
+
+async def test_documents_are_asked_how_they_are_one_after_another() -> None:
+    world = World()
+    async with world.directory(max_active=5, beat_s=60.0) as directory:
+        made = [await directory.create_document(ANN, f"Document {n}") for n in range(5)]
+        slots = [world.slots.holding(one.doc_id) for one in made]
+        async with anyio.create_task_group() as group:
+            group.start_soon(directory._activations.sweep)
+            await until(lambda: any(slot.beats for slot in slots))
+            assert not all(slot.beats for slot in slots)
+        assert [slot.beats for slot in slots] == [1] * 5

@@ -104,7 +104,7 @@ async def test_directory_counts_what_it_does() -> None:
     world = World()
     async with world.directory(max_active=2, slot_reuses=2, beat_s=60.0) as directory:
         made = [await directory.create_document(ANN, f"Document {n}") for n in range(3)]
-        await directory.delete_document(made[0].doc_id)
+        await directory.delete_document(ANN, made[0].doc_id)
         slot = world.slots.holding(made[2].doc_id)
         slot.sessions, slot.commits = 4, CommitTotals(7, log_bytes=70)
         await directory._activations.sweep()
@@ -151,3 +151,15 @@ async def test_gateways_of_the_server_are_in_its_metrics() -> None:
         await until(lambda: bool(directory._nodes.blanks()))
         (node,) = (await metrics(directory)).nodes
         assert node.blank >= 1
+
+
+def test_what_was_merged_is_counted_once_whatever_is_reported_again() -> None:
+    tallies = Tallies(lambda: 0.0)
+    key = RouteKey("doc", 1, "s")
+    reports = [Report(key, "", 0, 1, 0, CommitTotals(merged=merged)) for merged in (0, 40, 40, 100)]
+    before = None
+    for report in reports:
+        tallies.heard(before, report)
+        before = report
+    tallies.heard(None, Report(RouteKey("other", 1, "s"), "", 0, 1, 0, CommitTotals(merged=5)))
+    assert tallies.merged == 105

@@ -6,28 +6,23 @@ import anyio
 import pytest
 
 from actors.directory.catalog_memory import MemoryCatalog
+from actors.directory.notices import Notices
 from actors.directory.token_register import TokenRegister
 from shared.budget import Allowance
-from shared.directory_protocol import AuditRow
+from shared.directory_protocol import AuditRow, News
 from shared.errors import InvalidArgument
 from shared.limits import REVOKED_TOLD_MS
 from shared.protocol import Caller, Scope
 from shared.tokens import hash_token
+from tests.unit.clock import Clock
 
 pytestmark = pytest.mark.anyio
 WRITE: frozenset[Scope] = frozenset({"read", "write"})
 
 
-class Clock:
-    now = 1_000_000
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Clock[int]:
+    return Clock(1_000_000)
 
 
 @pytest.fixture
@@ -36,8 +31,13 @@ def catalog() -> MemoryCatalog:
 
 
 @pytest.fixture
-def register(catalog: MemoryCatalog, clock: Clock) -> TokenRegister:
-    return TokenRegister(catalog, now_ms=clock)
+def notices() -> Notices:
+    return Notices(0)
+
+
+@pytest.fixture
+def register(catalog: MemoryCatalog, notices: Notices, clock: Clock[int]) -> TokenRegister:
+    return TokenRegister(catalog, notices, now_ms=clock)
 
 
 async def test_agent_is_a_principal_of_its_own_and_belongs_to_a_person(
@@ -70,7 +70,7 @@ async def test_person_is_the_same_principal_whatever_the_token(register: TokenRe
 
 
 async def test_unknown_revoked_and_expired_tokens_are_nobody(
-    register: TokenRegister, clock: Clock
+    register: TokenRegister, clock: Clock[int]
 ) -> None:
     expiring = await register.create("ann", "bot", WRITE, agent=True, expires=clock.now + 10)
     revoked = await register.create("ann", "bot", WRITE, agent=True)
@@ -89,7 +89,7 @@ async def test_token_is_stored_nowhere(register: TokenRegister) -> None:
     assert len(made.token) >= 43
 
 
-async def test_use_is_noted_to_the_minute(register: TokenRegister, clock: Clock) -> None:
+async def test_use_is_noted_to_the_minute(register: TokenRegister, clock: Clock[int]) -> None:
     made = await register.create("ann", "bot", WRITE, agent=True)
     for at, noted in ((0, 0), (59_999, 0), (60_000, 60_000)):
         clock.now = 1_000_000 + at
@@ -98,19 +98,22 @@ async def test_use_is_noted_to_the_minute(register: TokenRegister, clock: Clock)
         assert row.last_used == 1_000_000 + noted
 
 
-async def test_revocation_wakes_who_waits_for_notices(register: TokenRegister) -> None:
+async def test_revocation_wakes_who_waits_for_notices(
+    register: TokenRegister, notices: Notices
+) -> None:
     made = await register.create("ann", "bot", WRITE, agent=True)
-    heard: list[int] = []
+    heard: list[News] = []
 
     async def wait() -> None:
-        heard.append(await register.wait_for_notice(0, 60.0))
+        heard.append(await notices.wait(0, 60.0))
 
     async with anyio.create_task_group() as group:
         group.start_soon(wait)
         await anyio.lowlevel.checkpoint()
         await register.revoke(made.row.id)
-    assert heard == [1]
-    assert await register.wait_for_notice(0, 60.0) == 1
+    news = News(1, frozenset(), tokens=True)
+    assert heard == [news]
+    assert await notices.wait(0, 60.0) == news
 
 
 @pytest.mark.parametrize("name,scopes", [("", WRITE), ("bot", frozenset()), ("bot", {"root"})])
@@ -122,7 +125,7 @@ async def test_token_that_makes_no_sense_is_refused(
 
 
 async def test_a_token_is_for_certain_documents_and_for_a_while(
-    register: TokenRegister, clock: Clock
+    register: TokenRegister, clock: Clock[int]
 ) -> None:
     only = frozenset({"abcdefghijkl"})
     made = await register.create("ann", "bot", WRITE, agent=True, expires="1h", documents=only)
@@ -141,7 +144,7 @@ async def test_a_token_is_for_certain_documents_and_for_a_while(
 
 
 async def test_tokens_that_no_longer_count_are_told_apart(
-    register: TokenRegister, clock: Clock
+    register: TokenRegister, clock: Clock[int]
 ) -> None:
     made = [
         await register.create("ann", f"bot {n}", WRITE, agent=True, expires=expires)
@@ -158,7 +161,7 @@ async def test_tokens_that_no_longer_count_are_told_apart(
 
 
 async def test_who_made_and_revoked_a_token_is_kept(
-    register: TokenRegister, catalog: MemoryCatalog, clock: Clock
+    register: TokenRegister, catalog: MemoryCatalog, clock: Clock[int]
 ) -> None:
     made = await register.create("ann", "bot", WRITE, agent=True, by="person:ann")
     clock.now += 1
