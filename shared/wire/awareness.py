@@ -13,7 +13,7 @@ actor, whose room starts empty.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from shared.limits import (
     AWARENESS_TOMBSTONES,
@@ -87,6 +87,32 @@ class AwarenessRoom(Generic[S]):
         """Ends a session: everything it announced is gone, at the clock it had."""
         ids = self._owned.get(session, ())
         return tuple(self._drop(client, self._states[client].clock) for client in tuple(ids))
+
+    @classmethod
+    def taken_over(
+        cls, present: Iterable[tuple[S, AwarenessEntry]], left: Iterable[tuple[int, int]]
+    ) -> Self:
+        """A room that goes on where another one's `present` and `left` say that it was."""
+        room = cls()
+        room._left.update(left)
+        for session, entry in present:
+            room._owners[entry.client] = session
+            room._keep(session, entry)
+        return room
+
+    def present(self) -> Iterator[tuple[S, AwarenessEntry]]:
+        """Every entry, with the session that owns it."""
+        for client, entry in self._states.items():
+            yield self._owners[client], entry
+
+    @property
+    def left(self) -> tuple[tuple[int, int], ...]:
+        """Clients that left, and their clocks then; the oldest first."""
+        return tuple(self._left.items())
+
+    def departed(self) -> tuple[AwarenessEntry, ...]:
+        """Those who left, as what is sent to somebody who may still see them."""
+        return tuple(AwarenessEntry(client, clock, None) for client, clock in self._left.items())
 
     def states(self) -> Iterator[tuple[S, bytes]]:
         """Every state, with the session that owns it."""

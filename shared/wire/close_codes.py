@@ -36,6 +36,7 @@ BY_ERROR: Final = {
     "outcome_unknown": TRY_AGAIN,
     "storage_unavailable": TRY_AGAIN,
     "overloaded": TRY_AGAIN,
+    "rate_limited": TRY_AGAIN,
     "shutting_down": GOING_AWAY,
 }
 

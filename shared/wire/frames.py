@@ -15,9 +15,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from shared.calls import Verb
 from shared.errors import WireError
 from shared.protocol import Caller, RouteKey
 from shared.wire.lib0 import Decoder, MalformedMessage, var_uint
+from shared.wire.reading import Reading
 
 EVERYBODY: Final = 0
 
@@ -28,13 +30,17 @@ class Kind(IntEnum):
     # gateway to actor
     HELLO = 1  # Hello
     OPEN = 2  # session, Open
-    SHUT = 3  # session
+    SHUT = 3  # session, Shut or nothing
     STEP1 = 4  # session, state vector; in both directions
     UPDATE = 5  # session, one byte UpdateKind, update
     AWARENESS = 6  # session or EVERYBODY, awareness update; in both directions
     QUERY_AWARENESS = 7  # session
     PING = 8
     WAITING = 9  # one byte: whether calls wait for a change at this gateway
+    RECAST = 10  # session, Open: the caller's roles have changed
+    LEFT = 11  # Left
+    CALL = 12  # Call
+    READ = 13  # Read
     # actor to gateway
     WELCOME = 16  # Welcome
     REFUSED = 17  # WireError
@@ -44,6 +50,9 @@ class Kind(IntEnum):
     NOTICE = 23  # Notice
     KICK = 24  # session, Kick
     PONG = 25
+    SLEEP = 26  # Sleep
+    ANSWER = 27  # the call's number, what `shared.calls.encode_answer` made of it
+    GOODBYE = 28  # Goodbye
 
 
 class UpdateKind(IntEnum):
@@ -74,10 +83,11 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class Welcome(msgspec.Struct, frozen=True):
-    """Where the document is: the last committed batch, and the head of its change log."""
+    """Where the document is: last committed batch, head of its change log, last event."""
 
     seq: int
     change_seq: int
+    event_seq: int = 0
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -85,23 +95,95 @@ class Open(msgspec.Struct, frozen=True):
 
     Attributes:
         acks: Every UPDATE is answered with an ACK; without it only those refused are.
+        inserted: It has brought something before, at another actor.
+        reading: What was read of it at another actor; None: it begins.
     """
 
     caller: Caller
     read_only: bool = False
     acks: bool = False
+    inserted: bool = False
+    reading: Reading | None = None
+
+
+class Shut(msgspec.Struct, frozen=True):
+    """A session ends.
+
+    Attributes:
+        read_at: Its last reading instant, in milliseconds since 1970; see shared.wire.reading.
+    """
+
+    read_at: int | None = None
+
+
+class Read(msgspec.Struct, frozen=True):
+    """The last reading instant (ms) of a person whose session ended while there was no actor."""
+
+    person: str
+    read_at: int
+
+
+class Left(msgspec.Struct, frozen=True):
+    """An update that came while there was no actor; its sender may be gone since.
+
+    Attributes:
+        opened: The session it came over.
+    """
+
+    opened: Open
+    update: bytes
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True):
+    """One call of a verb.
+
+    Attributes:
+        number: Which answer is its own.
+        call: What `shared.calls.encode_call` made of it.
+    """
+
+    number: int
+    verb: Verb
+    call: bytes
+
+
+class Goodbye(msgspec.Struct, frozen=True):
+    """The actor gives its document back and closes the link.
+
+    Attributes:
+        heard: Bytes of this link's frames that it has taken, the hello's included. Calls among them
+            are answered before the end; of what came behind nothing was done.
+    """
+
+    heard: int
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """The change log has grown to `change_seq`, by these principals."""
+    """The change log has grown to `change_seq`, by these principals, or events to `event_seq`."""
 
     change_seq: int
     principals: frozenset[str]
+    event_seq: int = 0
 
 
 class Kick(msgspec.Struct, frozen=True):
     code: int
     reason: str
+
+
+class Sleep(msgspec.Struct, frozen=True):
+    """The actor goes and the sessions of this link stay: from here on they are its gateway's.
+
+    Attributes:
+        heard: Bytes of this link's frames that the document has taken, the hello's included. Where
+            more were sent, something was on its way: the gateway wakes the document at once.
+        present: Owner, client id, clock and state of everybody who is present.
+        left: Client ids of those who are not any more, and the clocks they left with.
+    """
+
+    heard: int
+    present: tuple[tuple[int, int, int, bytes], ...]
+    left: tuple[tuple[int, int], ...]
 
 
 class Frame(NamedTuple):
@@ -177,6 +259,7 @@ class FrameReader:
         self.limit = limit
         self._data: bytes | bytearray = b""
         self._at = 0
+        self._fed = 0
 
     @property
     def buffered(self) -> int:
@@ -184,6 +267,7 @@ class FrameReader:
         return len(self._data) - self._at
 
     def feed(self, data: bytes) -> None:
+        self._fed += len(data)
         if self._at >= len(self._data):
             self._data = data
         elif isinstance(self._data, bytearray):
@@ -194,6 +278,11 @@ class FrameReader:
             rest += data
             self._data = rest
         self._at = 0
+
+    @property
+    def taken(self) -> int:
+        """Bytes fed and returned, so far."""
+        return self._fed - self.buffered
 
     def next(self) -> Frame | None:
         """The next whole frame, None until more is fed.

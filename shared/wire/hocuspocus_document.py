@@ -43,6 +43,10 @@ class HocuspocusDocument:
     def authenticated(self, *, read_only: bool) -> bytes:
         return self._address + authenticated_message(read_only=read_only)
 
+    def recast(self, *, read_only: bool) -> list[bytes]:
+        """Whether the client may write from now on: its provider takes this at any time."""
+        return [self.authenticated(read_only=read_only)]
+
     def step1(self, state_vector: bytes) -> bytes:
         """A question to the client, to be sent at once."""
         self._debt.asked()

@@ -30,6 +30,7 @@ from shared.wire.y_protocol import AUTH
 
 STATELESS: Final = 5
 CLOSE: Final = 7
+SYNC_STATUS: Final = 8
 
 PING: Final = b"\x09"
 PONG: Final = b"\x0a"

@@ -70,6 +70,7 @@ class Close(msgspec.Struct, frozen=True, gc=False):
 
 Value = Step1 | Apply | Awareness | QueryAwareness | Close
 
+READ_ONLY: Final = "you may read this document only"
 _QUERY: Final = QueryAwareness()
 
 
@@ -135,6 +136,10 @@ class SyncSession:
 
     def moved(self) -> None:
         """Another actor has the document now: nothing to remember on this wire."""
+
+    def recast(self, *, read_only: bool) -> list[bytes]:
+        """Frames that tell whether the client may write from now on: a word for that it may not."""
+        return [permission_denied_message(READ_ONLY)] if read_only else []
 
 
 def read_message(kind: int, decoder: Decoder) -> Value | None:

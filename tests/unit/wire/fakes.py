@@ -10,13 +10,15 @@ import msgspec
 from pycrdt import Doc, Text, TransactionEvent, merge_updates
 
 from actors.document.document_port import Committed, Verdict
+from actors.document.readers import Readers
+from actors.document.roster import Roster
 from shared.errors import DocactorError, StorageUnavailable
 from shared.protocol import Caller
 from shared.wire.y_protocol import EMPTY_UPDATE
 from shared.yjs.update import MalformedUpdateError, decode_state_vector, has_gap
 
-ANNA = Caller("person:anna", "Anna", scopes=frozenset({"read", "write"}))
-BEN = Caller("person:ben", "Ben", scopes=frozenset({"read", "write"}))
+ANNA = Caller("person:anna", "Anna", scopes=frozenset({"read", "write"}), role="editor")
+BEN = Caller("person:ben", "Ben", scopes=frozenset({"read", "write"}), role="editor")
 
 Release = Callable[[DocactorError | None], None]
 
@@ -31,6 +33,7 @@ class Batch(msgspec.Struct, frozen=True):
     update: bytes
     change_seq: int
     principals: frozenset[str]
+    event_seq: int = 0
 
 
 class FakeDocument:
@@ -47,13 +50,18 @@ class FakeDocument:
         self.doc: Doc[Any]
         self.text: Text
         self.seq = 0
-        self.change_seq = 0
+        self.change_seq = self.event_seq = 0
+        self.roster = Roster(lambda: self.now, lambda _rows: True)
         self.backlogged = False
         self.refuse: str | None = None
         self.unavailable = False
         self.merged_away = False
         self.commit_soon = False
+        self.now = 1_700_000_000_000
+        self.stamps = 0  # times somebody left
+        self.readers = Readers(lambda: self.now, self._stamped)
         self.applied: list[bytes] = []
+        self.guarded: list[bool] = []  # beside each of them
         self._stored: list[bytes] = []
         self._open: list[bytes] = []
         self._writers: set[str] = set()
@@ -73,9 +81,10 @@ class FakeDocument:
         self._check()
         return self.doc.get_update(state_vector)
 
-    def apply(self, update: bytes, caller: Caller) -> Outcome:
+    def apply(self, update: bytes, caller: Caller, *, guarded: bool = False) -> Outcome:
         self._check()
         self.applied.append(update)
+        self.guarded.append(guarded)
         if self.refuse is not None:
             return Outcome("refused", self.refuse)
         try:
@@ -168,6 +177,9 @@ class FakeDocument:
         for update in self._stored:
             self.doc.apply_update(update)
         self.doc.observe(self._emitted)
+
+    def _stamped(self) -> None:
+        self.stamps += 1
 
     def _emitted(self, event: TransactionEvent) -> None:
         if event.update == EMPTY_UPDATE:

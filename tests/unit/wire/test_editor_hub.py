@@ -16,14 +16,16 @@ from shared.wire.frames import (
     Kick,
     Kind,
     Notice,
+    Open,
     UpdateKind,
     decode_control,
+    pack,
 )
 from shared.wire.y_protocol import (
     EMPTY_STATE_VECTOR,
     EMPTY_UPDATE,
 )
-from tests.unit.wire.fakes import ANNA, FakeDocument
+from tests.unit.wire.fakes import ANNA, BEN, FakeDocument
 from tests.unit.wire.stage import Editor, FakePeer, Stage
 
 
@@ -362,3 +364,51 @@ def test_who_may_only_read_is_refused_edits_whatever_the_gateway_says() -> None:
     editor.open(msgspec.structs.replace(ANNA, scopes=frozenset({"read"})), read_only=False)
     editor.frame(Kind.UPDATE, bytes([UpdateKind.UPDATE]), editor.doc.get_update())
     assert document.applied == []
+
+
+def recast(editor: Editor, caller: Caller, *, read_only: bool = False) -> None:
+    editor.frame(Kind.RECAST, pack(Open(caller, read_only, acks=True)))
+
+
+def test_a_role_taken_back_and_given_again_counts_without_a_new_session(stage: Stage) -> None:
+    stage.anna.update(stage.anna.type("kept "))
+    recast(stage.anna, msgspec.structs.replace(ANNA, role="viewer"))
+    stage.anna.update(stage.anna.type("refused "))
+    stage.document.commit()
+    assert stage.acks() == [(1, Ack.SAVED), (1, Ack.REFUSED)]
+    assert str(stage.document.text) == "kept "
+    recast(stage.anna, msgspec.structs.replace(ANNA, role="editor"))
+    # What was refused is asked for: it comes without a new edit.
+    assert stage.peer.kinds() == [Kind.STEP1]
+    stage.anna.step2()
+    stage.document.commit()
+    assert str(stage.document.text) == "kept refused "
+    recast(stage.anna, ANNA)  # nothing that matters changed
+    assert Kind.STEP1 not in stage.peer.kinds()
+
+
+def test_the_last_role_taken_back_ends_the_session(stage: Stage) -> None:
+    for number, caller, code in (
+        (1, msgspec.structs.replace(ANNA, role=None), close_codes.NOT_FOUND),
+        (2, msgspec.structs.replace(BEN, scopes=frozenset()), close_codes.FORBIDDEN),
+    ):
+        editor = stage.anna if number == 1 else stage.ben
+        recast(editor, caller)
+        ((kind, told, body),) = [told for told in stage.peer.told() if told[0] is Kind.KICK]
+        assert (kind, told, decode_control(body, Kick).code) == (Kind.KICK, number, code)
+        recast(editor, ANNA)  # it is gone: this means nothing
+        editor.update(editor.type("late"))
+    stage.document.commit()
+    assert str(stage.document.text) == ""
+
+
+def test_a_session_is_guarded_until_it_has_brought_something(stage: Stage) -> None:
+    typed = stage.anna.type("abc")
+    stage.anna.update(EMPTY_UPDATE)
+    stage.anna.update(typed)
+    stage.anna.update(stage.anna.type("d"))
+    assert stage.document.guarded == [True, True, False]
+    again = Editor(stage.hub, stage.peer, 9)
+    again.frame(Kind.OPEN, pack(Open(ANNA, inserted=True)))
+    again.update(again.type("e"))
+    assert stage.document.guarded[-1] is False
