@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from typing import Any, Final
 
 import ray
@@ -27,7 +28,7 @@ class DocumentActor(Slot):
     def __init__(self) -> None:
         log_to_file("document")
         rehearse()
-        super().__init__(_identity(), open_document, DocumentLinks, os._exit)
+        super().__init__(_identity(), open_document, partial(DocumentLinks, self.serve), os._exit)
         self._watching = asyncio.get_running_loop().create_task(self.watch())
 
     async def serve(self, verb: Verb, call: bytes) -> bytes:

@@ -56,7 +56,8 @@ EVENTS: Final[dict[Event, str]] = {
     "refused": "The document could not be opened; its file is closed again",
     "degrade": "A commit failed and the document could be loaded again",
     "recover": "The probe was written: storage takes writes again",
-    "drain": "Idle, deleted, making room, its node is drained, or the server stops",
+    "drain": "Idle, or nobody does a thing in its open tabs; deleted, making room, its node is"
+    " drained, or the server stops",
     "closed": "The file is closed and what it took of memory is given back",
     "failed": "The document was given up, closing failed, or no Directory was heard for a minute",
     "fence": "The parent process is not this node's raylet any more",

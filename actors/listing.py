@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
+from actors.directory.members import who
 from actors.ports import Catalog
+from shared.access import best, is_operator
 from shared.directory_protocol import DocumentRow, DocumentRows
 from shared.errors import InvalidArgument
 from shared.limits import MAX_LIST
@@ -20,21 +24,30 @@ async def listed(
     """A page of documents. See `Directory.list_documents`."""
     limit = max(1, min(limit, MAX_LIST))
     start = _page_start(before)
+    everything = is_operator(caller)
     if caller.documents is not None:
-        rows = await _named(catalog, caller.documents, query, start)
+        # What they may not bring back is not there for them.
+        rows = () if deleted else await _named(catalog, caller, query, start)
+    elif deleted:
+        asks = who(caller)
+        rows = await catalog.deleted_page(query, start, limit + 1, asks, all_of=everything)
     else:
-        find = catalog.deleted_page if deleted else catalog.page
-        rows = await find(query, start, limit + 1)
+        rows = await catalog.page(query, start, limit + 1, who(caller), all_of=everything)
     page = rows[:limit]
     return DocumentRows(page, _place(page[-1]) if len(rows) > limit else None)
 
 
 async def _named(
-    catalog: Catalog, ids: frozenset[str], query: str, start: tuple[int, str] | None
+    catalog: Catalog, caller: Caller, query: str, start: tuple[int, str] | None
 ) -> tuple[DocumentRow, ...]:
-    """Those of the documents that there are and that fit, last changed first."""
-    wanted = query.casefold()
-    found = [row for doc_id in ids if (row := await catalog.document(doc_id)) is not None]
+    """Those of the token's documents that there are for its caller and that fit."""
+    wanted, asked = query.casefold(), who(caller)
+    accesses = await catalog.access([(doc_id, asked) for doc_id in caller.documents or ()])
+    found = [
+        msgspec.structs.replace(access.row, role=best(access.roles))
+        for access in accesses
+        if access is not None and (access.roles or is_operator(caller))
+    ]
     fitting = [row for row in found if wanted in row.title.casefold() or wanted in row.slug]
     fitting.sort(key=_order, reverse=True)
     return tuple(row for row in fitting if start is None or _order(row) < start)

@@ -8,25 +8,26 @@ the activation's secret, because a slot goes on to other documents while routes 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import gc
 import logging
 import os
 import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Literal, Protocol
+from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
 
+from actors.document import collected
 from actors.folder_lock import LockProof, shares_folder
 from actors.life import LIFE, SERVING, Event, State, after
 from actors.ports import Beat
 from actors.processes import kill_for_certain
 from actors.storage.stored import StaleEpochError
 from shared.access import check
-from shared.calls import READS, Verb
+from shared.calls import READS, Verb, mode_of
+from shared.concurrency import Concurrency
 from shared.errors import (
     DocactorError,
     InternalError,
@@ -36,9 +37,11 @@ from shared.errors import (
     WireError,
 )
 from shared.limits import (
+    CALLS_OF_ONE,
     CALLS_WAITING,
     ORPHAN_S,
     PARENT_WATCH_S,
+    PLACES_OF_ONE,
     READS_AT_ONCE,
     TAKEOVER_S,
     WRITES_AT_ONCE,
@@ -71,6 +74,8 @@ class DocumentPort(Protocol):
     @property
     def title(self) -> str: ...
     @property
+    def all_left(self) -> dict[str, int]: ...
+    @property
     def last_change_at(self) -> int: ...
     @property
     def block_count(self) -> int: ...
@@ -88,6 +93,11 @@ class LinkPort(Protocol):
     def session_count(self) -> int: ...
     @property
     def waiting(self) -> bool: ...
+    @property
+    def sole_gateway(self) -> str: ...
+    @property
+    def stirred_at(self) -> float: ...
+    def sleep(self) -> bool: ...
     async def start(self) -> tuple[str, str]: ...
     async def stop(self) -> None: ...
 
@@ -146,7 +156,9 @@ class Slot:
         self._in_flight = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
-        self._busy_at = self._heard_at = _now()
+        self._busy_at = self._heard_at = self._stirred_at = _now()
+        self._of_one = Concurrency(CALLS_OF_ONE, "calls of this document")
+        self._turns: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
         self._limits: dict[Kind, anyio.CapacityLimiter] = {
             "read": anyio.CapacityLimiter(READS_AT_ONCE),
             "write": anyio.CapacityLimiter(WRITES_AT_ONCE),
@@ -167,7 +179,9 @@ class Slot:
         """The Directory lives; how are you?"""
         whoami = await self.whoami()
         idle_s = 0.0 if self._is_busy() else _now() - self._busy_at
-        return Beat(whoami, self._report(), self._is_busy(), idle_s)
+        return Beat(
+            whoami, self._report(), self._is_busy(), idle_s, self._sole_gateway(), self._still_s()
+        )
 
     async def activate(self, activation: Activation) -> Activated | WireError:
         """Takes a document. An error leaves the slot blank, with no file open.
@@ -191,7 +205,7 @@ class Slot:
             log.exception("activation failed: %s", activation.key.doc_id)
             self._end("failed", 1)
             raise
-        self._busy_at = _now()
+        self._busy_at = self._stirred_at = _now()
         self._go("loaded")
         document, (unix, tcp) = self._open.document, self._open.addresses
         if activation.seed is None:
@@ -211,6 +225,20 @@ class Slot:
         await self._close()
         return True
 
+    async def hibernate(self, key: RouteKey, gateway: str, still_s: float) -> bool:
+        """Gives the document back, as `passivate` does, and leaves its sessions to their gateway.
+
+        False: they are not all there, somebody is at work, or was within `still_s` seconds.
+        """
+        self._heard_at = _now()
+        held = self._open
+        if held is None or held.key != key or self._state != "active":
+            return self._state == "blank"
+        if self._sole_gateway() != gateway or self._still_s() < still_s or not held.link.sleep():
+            return False
+        await self._close()
+        return True
+
     async def shares_folder(self, proof: LockProof) -> bool:
         """Whether this node sees the Directory's lock."""
         return await anyio.to_thread.run_sync(shares_folder, proof)
@@ -224,7 +252,8 @@ class Slot:
     async def call(self, verb: Verb, key: RouteKey, caller: Caller, request: Any) -> Any:
         """One verb of the document; a domain error is a value (`WireError`).
 
-        Reads and writes have places of their own, so that neither can starve the other.
+        Reads and writes have places of their own, so that neither can starve the other, and one
+        principal has half of them at most: what it asks beyond that waits for its own calls.
         """
         held = self._open
         if held is None or held.key != key or self._state not in SERVING:
@@ -235,9 +264,10 @@ class Slot:
         self._in_flight += 1
         self._quiet.clear()
         try:
-            check(caller, key.doc_id, verb)
-            async with limit:
-                return await getattr(held.document, verb)(caller, request)
+            check(caller, key.doc_id, verb, mode_of(request))
+            with self._of_one.one_more(caller.principal):
+                async with self._turns_of(caller.principal), limit:
+                    return await getattr(held.document, verb)(caller, request)
         except DocactorError as error:
             return error.to_wire()
         except Exception:
@@ -247,6 +277,8 @@ class Slot:
             return InternalError("Something went wrong here.", error_id=error_id).to_wire()
         finally:
             self._busy_at = _now()
+            if not getattr(request, "look", False):
+                self._stirred_at = self._busy_at
             self._in_flight -= 1
             if self._in_flight == 0:
                 self._quiet.set()
@@ -307,7 +339,7 @@ class Slot:
             raise
         self._open = None
         del held
-        _give_memory_back()
+        collected.give_back()
         self._go("closed")
 
     def _report(self) -> Report | None:
@@ -323,6 +355,7 @@ class Slot:
                 document.block_count,
                 self._sessions(),
                 document.commits,
+                document.all_left,
             )
         except DocactorError:
             return None  # it is being loaded again after a failed commit
@@ -330,6 +363,23 @@ class Slot:
     def _is_busy(self) -> bool:
         waiting = self._open is not None and (self._sessions() > 0 or self._open.link.waiting)
         return self._in_flight > 0 or waiting or self._state in {"activating", "draining"}
+
+    def _sole_gateway(self) -> str:
+        """Where the document may be left to while it sleeps; empty: nowhere."""
+        if self._open is None or self._in_flight or self._state != "active":
+            return ""
+        return self._open.link.sole_gateway
+
+    def _still_s(self) -> float:
+        """Seconds since anybody edited, came or called; a look of a waiting call is no call."""
+        stirred_at = self._open.link.stirred_at if self._open is not None else 0.0
+        return _now() - max(self._stirred_at, stirred_at)
+
+    def _turns_of(self, principal: str) -> anyio.CapacityLimiter:
+        turns = self._turns.get(principal)
+        if turns is None:
+            turns = self._turns[principal] = anyio.CapacityLimiter(PLACES_OF_ONE)
+        return turns
 
     def _sessions(self) -> int:
         return self._open.link.session_count if self._open is not None else 0
@@ -360,15 +410,6 @@ class Slot:
     def _end(self, event: Event, code: int) -> None:
         self._go(event)
         self._leave(code)
-
-
-def _give_memory_back() -> None:
-    """What the closed document took: its cycles to Python, free pages to the system."""
-    gc.collect()
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except AttributeError:
-        log.debug("this libc has no malloc_trim")
 
 
 def _now() -> float:

@@ -62,6 +62,10 @@ class Allowance(msgspec.Struct, frozen=True):
             )
         )
 
+    def at_most(self, other: Allowance) -> Allowance:
+        """Of each budget the smaller one."""
+        return Allowance(*(min(self.limit(kind), other.limit(kind)) for kind in _LENGTHS))
+
     def limit(self, kind: Kind) -> int:
         given: int | None = getattr(self, kind)
         return _NAMED[kind] if given is None else given
@@ -72,6 +76,10 @@ _NAMED: Final[dict[Kind, int]] = {
     "chars_per_hour": CHARS_PER_HOUR * NAMED_FACTOR,
     "reads_per_minute": READS_PER_MINUTE * NAMED_FACTOR,
 }
+
+
+VISITORS: Final = Allowance(WRITES_PER_MINUTE, CHARS_PER_HOUR, READS_PER_MINUTE)
+"""Of whoever has a link and nothing else."""
 
 
 class _Saved(msgspec.Struct, frozen=True, array_like=True):

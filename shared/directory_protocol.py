@@ -7,8 +7,16 @@ from typing import Final, Literal
 import msgspec
 
 from shared.budget import Allowance
-from shared.limits import ACTIVATE_DEADLINE_S, DRAIN_S, IDLE_S, REPORT_S, SLOT_REUSES, WARM_SLOTS
-from shared.protocol import AnchorOnly, Scope
+from shared.limits import (
+    ACTIVATE_DEADLINE_S,
+    DRAIN_S,
+    HIBERNATE_S,
+    IDLE_S,
+    REPORT_S,
+    SLOT_REUSES,
+    WARM_SLOTS,
+)
+from shared.protocol import AnchorOnly, LinkRole, Role, Route, Scope
 
 DIRECTORY_NAME: Final = "directory"  # the actor's, in our namespace
 
@@ -17,6 +25,7 @@ DirectoryMethod = Literal[
     "describe",
     "locate",
     "list_documents",
+    "last_left",
     "create_document",
     "delete_document",
     "undelete_document",
@@ -31,6 +40,15 @@ DirectoryMethod = Literal[
     "audit",
     "authenticate",
     "wait_for_notice",
+    "wait_for_wakes",
+    "woken",
+    "awake",
+    "admit",
+    "members",
+    "set_member",
+    "set_link_role",
+    "create_ticket",
+    "redeem",
     "status",
     "drain",
     "document_ids",
@@ -65,6 +83,8 @@ class DocumentRow(msgspec.Struct, frozen=True):
     owner: str
     expires_at: int | None = None
     deleted_at: int | None = None
+    link_role: LinkRole | None = None
+    role: Role | None = None  # of whoever asked; in pages alone
 
 
 class DocumentRows(msgspec.Struct, frozen=True):
@@ -89,6 +109,53 @@ class TokenRow(msgspec.Struct, frozen=True):
     revoked: int | None
     allowance: Allowance = Allowance()
     documents: frozenset[str] | None = None  # ids of those it is limited to
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """What somebody may do with a document: roles by name and by link."""
+
+    doc_id: str
+    role: Role | None
+    link_role: LinkRole | None
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A role on one document, granted by name. `at`: milliseconds since 1970."""
+
+    principal: str
+    role: Role
+    at: int
+    by: str
+
+
+class Members(msgspec.Struct, frozen=True):
+    """Who may do what with a document. `link_role`: everybody who has the link; null: nobody."""
+
+    doc_id: str
+    link_role: LinkRole | None
+    members: tuple[Member, ...]
+
+
+class News(msgspec.Struct, frozen=True):
+    """What gateways have to look at again since the notice they saw last.
+
+    Attributes:
+        number: The newest notice.
+        documents: Those whose roles, slugs or state changed; None: any.
+        tokens: Tokens were revoked.
+    """
+
+    number: int
+    documents: frozenset[str] | None
+    tokens: bool
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """Stands for whoever asked for it, on one document, until `expires_at` (ms since 1970)."""
+
+    ticket: str
+    doc_id: str
+    expires_at: int
 
 
 class AuditRow(msgspec.Struct, frozen=True):
@@ -131,7 +198,14 @@ class ActiveDocument(msgspec.Struct, frozen=True):
 
 
 class DirectoryStatus(msgspec.Struct, frozen=True):
-    """What `/readyz` and `docactor status` show. `active`: the documents that have an actor."""
+    """What `/readyz` and `docactor status` show.
+
+    Attributes:
+        documents: How many are active.
+        active: Those that have an actor.
+        hibernated: Documents without one whose sessions are open, as gateways last told.
+        merged: Old updates of documents that became part of others since the Directory began.
+    """
 
     ready: bool
     draining: bool
@@ -139,6 +213,28 @@ class DirectoryStatus(msgspec.Struct, frozen=True):
     waiting: int
     nodes: tuple[NodeStatus, ...]
     active: tuple[ActiveDocument, ...] = ()
+    hibernated: int = 0
+    merged: int = 0
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """A document that slept at the gateway told has an actor; `route` None: it has been deleted."""
+
+    doc_id: str
+    route: Route | None
+
+
+class WakeNews(msgspec.Struct, frozen=True):
+    """What a gateway's mailbox holds; see actors.directory.wakes.
+
+    Attributes:
+        mailbox: Another one than before: look at everything that sleeps, something may be missing.
+        number: Of the last of `wakes`, to ask on from.
+    """
+
+    mailbox: str
+    number: int
+    wakes: tuple[Wake, ...]
 
 
 class DirectorySettings(msgspec.Struct, frozen=True):
@@ -146,6 +242,7 @@ class DirectorySettings(msgspec.Struct, frozen=True):
 
     data: str
     idle_s: float = IDLE_S
+    hibernate_s: float = HIBERNATE_S
     beat_s: float = REPORT_S
     warm_slots: int = WARM_SLOTS
     max_active: int | None = None

@@ -238,7 +238,7 @@ class ThreadNotFound(Refused):
 
 
 class SuggestionNotFound(Refused):
-    """No such suggestion."""
+    """No such suggestion, or it has been decided otherwise."""
 
     code = "suggestion_not_found"
     next_step = "List the suggestions with list_suggestions."

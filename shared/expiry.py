@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from shared.errors import InvalidArgument
 from shared.limits import DAY_MS, MAX_SAFE_INTEGER
+from shared.times import instant
 
 _UNITS: Final = {"m": 60_000, "h": 3_600_000, "d": DAY_MS, "w": 7 * DAY_MS}
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhdw])", re.ASCII)
@@ -36,10 +36,7 @@ def expiry(text: str, now: int) -> int:
 
 
 def _moment(text: str) -> int:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidArgument(f"expires: give {_HINT}.", field="expires") from error
-    if moment.tzinfo is None:
-        raise InvalidArgument(f"expires: {text} has no offset; give {_HINT}.", field="expires")
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    at = instant(text, "expires")
+    if at is None:
+        raise InvalidArgument(f"expires: give {_HINT}.", field="expires")
+    return at

@@ -27,6 +27,7 @@ def added(one: CommitTotals, other: CommitTotals, sign: int = 1) -> CommitTotals
         log_bytes=one.log_bytes + sign * other.log_bytes,
         seconds=one.seconds + sign * other.seconds,
         buckets=tuple(mine + sign * its for mine, its in buckets),
+        merged=one.merged + sign * other.merged,
     )
 
 
@@ -47,6 +48,7 @@ class GatewayReport(msgspec.Struct, frozen=True):
         reconnects: Links brought to another activation with their sessions.
         waiting: Calls that wait for a change now.
         waits: Times one began to wait.
+        asleep: Documents whose sessions are here and that have no actor now.
     """
 
     gateway_id: str
@@ -57,6 +59,7 @@ class GatewayReport(msgspec.Struct, frozen=True):
     waiting: int = 0
     waits: int = 0
     calls: tuple[ToolCalls, ...] = ()
+    asleep: int = 0
 
 
 class DirectoryMetrics(msgspec.Struct, frozen=True):
@@ -71,6 +74,8 @@ class DirectoryMetrics(msgspec.Struct, frozen=True):
         failures: Openings that failed, for want of room or storage.
         lost: Slots found dead or silent.
         evictions: Documents closed to make room.
+        hibernations: Documents closed while sessions stayed open.
+        wakes: Documents opened again of which that was so.
         recycled: Slots replaced because they had held enough documents.
         commits: Of all documents, whether still active or not.
         gateways: Those heard of lately.
@@ -85,6 +90,8 @@ class DirectoryMetrics(msgspec.Struct, frozen=True):
     failures: int
     lost: int
     evictions: int
+    hibernations: int
+    wakes: int
     recycled: int
     commits: CommitTotals
     nodes: tuple[NodeStatus, ...]

@@ -14,13 +14,18 @@ from msgspec import UNSET, UnsetType
 from shared.budget import Allowance
 from shared.ids import BlockRef
 from shared.limits import DEFAULT_READ_CHARS
+from shared.protocol_chat import ShownThreads, ThreadInfo
+from shared.suggestions.info import SuggestionInfo
 from shared.tree import Block, Fidelity
 
 ReadFormat = Literal["anchored", "markdown", "blocks"]
+WhoseSuggestions = Literal["mine", "none", "all"]
 FeedFormat = Literal["blocks", "anchored"]
 OnConflict = Literal["merge", "reject", "suggest"]
 Mode = Literal["apply", "suggest"]
 Scope = Literal["read", "comment", "suggest", "write", "admin"]
+Role = Literal["viewer", "commenter", "suggester", "editor", "owner"]
+LinkRole = Literal["viewer", "suggester", "editor"]
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -33,6 +38,9 @@ class Caller(msgspec.Struct, frozen=True):
         documents: Ids of the only documents it allows; None: no such limit.
         token: The token's id, by which its end is told; empty: there is none.
         expires: When the token ends, in milliseconds since 1970.
+        role: What was granted by name, to the principal or the person behind, on the document this
+            is about; None: nothing, or it is not about one.
+        link_role: What everybody with the link may do there.
     """
 
     principal: str
@@ -44,6 +52,8 @@ class Caller(msgspec.Struct, frozen=True):
     documents: frozenset[str] | None = None
     token: str = ""
     expires: int | None = None
+    role: Role | None = None
+    link_role: LinkRole | None = None
 
 
 class RouteKey(msgspec.Struct, frozen=True):
@@ -76,6 +86,7 @@ class Activation(msgspec.Struct, frozen=True):
         path: The document's SQLite file.
         seed: Blocks of a document being created; None for one that exists (its file must exist).
         title: The title it was created with; None: its first heading is its title.
+        expires_at: When it goes by itself, in milliseconds since 1970; None: never.
     """
 
     key: RouteKey
@@ -83,6 +94,7 @@ class Activation(msgspec.Struct, frozen=True):
     seed: tuple[Block, ...] | None = None
     caller: Caller | None = None
     title: str | None = None
+    expires_at: int | None = None
 
 
 class Activated(msgspec.Struct, frozen=True):
@@ -124,6 +136,7 @@ class CommitTotals(msgspec.Struct, frozen=True):
         log_bytes: What its log grew by.
         seconds: How long the transactions took, all together.
         buckets: How many of them took how long, by shared.metrics.COMMIT_BUCKETS.
+        merged: Old updates that became part of others.
     """
 
     commits: int = 0
@@ -131,10 +144,15 @@ class CommitTotals(msgspec.Struct, frozen=True):
     log_bytes: int = 0
     seconds: float = 0.0
     buckets: tuple[int, ...] = ()
+    merged: int = 0
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What an active document tells the Directory every few seconds and when it passivates."""
+    """What an active document tells the Directory every few seconds and when it passivates.
+
+    Attributes:
+        left: When people last left it, in milliseconds since 1970, by person.
+    """
 
     key: RouteKey
     title: str
@@ -142,17 +160,23 @@ class Report(msgspec.Struct, frozen=True):
     blocks: int
     sessions: int
     commits: CommitTotals = CommitTotals()
+    left: dict[str, int] = {}
 
 
 # --- requests ----------------------------------------------------------------------------------
 
 
 class ReadDocumentRequest(msgspec.Struct, frozen=True):
+    """`critic`: the Markdown of the whole document has what is suggested in it, in CriticMarkup."""
+
     section_id: BlockRef | None = None
     find: str | None = None
     outline: bool = False
     format: ReadFormat = "anchored"
     max_chars: int = DEFAULT_READ_CHARS
+    threads: ShownThreads = "open"
+    suggestions: WhoseSuggestions = "mine"
+    critic: bool = False
 
 
 class ReadChangesRequest(msgspec.Struct, frozen=True):
@@ -169,7 +193,10 @@ class ReadChangesRequest(msgspec.Struct, frozen=True):
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """What every write takes. `on_conflict` None means the verb's default."""
+    """What every write takes. `on_conflict` None means the verb's default.
+
+    `note`: what its author says of what it suggests.
+    """
 
     base: int | None = None
     mode: Mode = "apply"
@@ -177,6 +204,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     dry_run: bool = False
     allow_large_delete: bool = False
     idempotency_key: str | None = None
+    note: str = ""
 
 
 class PatchRequest(msgspec.Struct, frozen=True):
@@ -272,7 +300,10 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class ReadDocumentResult(msgspec.Struct, frozen=True):
-    """`markdown` or `blocks` by format; `anchored`: Markdown, a line `[anchor]` above each."""
+    """`markdown` or `blocks` by format; `anchored`: Markdown, a line `[anchor]` above each.
+
+    `suggestions`: those that are open, as far as they were asked for.
+    """
 
     title: str
     cursor: int
@@ -285,6 +316,8 @@ class ReadDocumentResult(msgspec.Struct, frozen=True):
     next_section_id: str | UnsetType = UNSET
     next_step: str | UnsetType = UNSET
     fidelity: tuple[FidelityNote, ...] | UnsetType = UNSET
+    threads: tuple[ThreadInfo, ...] | UnsetType = UNSET
+    suggestions: tuple[SuggestionInfo, ...] | UnsetType = UNSET
 
 
 class ChangedBlock(msgspec.Struct, frozen=True):
@@ -298,6 +331,8 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
 
 class ReadChangesResult(msgspec.Struct, frozen=True):
+    """`suggestions`: those made or decided since the cursor, as they are now."""
+
     blocks: tuple[ChangedBlock, ...]
     removed: tuple[str, ...]
     cursor: int
@@ -305,6 +340,8 @@ class ReadChangesResult(msgspec.Struct, frozen=True):
     more: bool
     reason: Literal["no_cursor", "too_old"] | UnsetType = UNSET
     next_step: str | UnsetType = UNSET
+    threads: tuple[ThreadInfo, ...] | UnsetType = UNSET
+    suggestions: tuple[SuggestionInfo, ...] | UnsetType = UNSET
 
 
 class WrittenBlock(msgspec.Struct, frozen=True):
@@ -341,6 +378,7 @@ class WriteResult(msgspec.Struct, frozen=True):
         kept: Blocks the new text lacks and that stay because the caller has not seen them.
         cursor: Where to go on reading; None: read the document first.
         behind: Others wrote meanwhile: `cursor` is still the caller's own.
+        suggestions: Ids of those it made; `group`: what they are called together.
     """
 
     ok: bool
@@ -357,6 +395,8 @@ class WriteResult(msgspec.Struct, frozen=True):
     behind: bool
     remaining: Remaining | UnsetType = UNSET
     fidelity: tuple[FidelityNote, ...] | UnsetType = UNSET
+    suggestions: tuple[str, ...] | UnsetType = UNSET
+    group: str | UnsetType = UNSET
 
 
 class CreatedDocument(msgspec.Struct, frozen=True):

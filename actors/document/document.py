@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from pycrdt import merge_updates
 
+from actors.document.discussion_verbs import DiscussionVerbs
+from actors.document.event_verbs import EventVerbs
+from actors.document.events import Events
+from actors.document.history import History
+from actors.document.history_verbs import HistoryVerbs
 from actors.document.keeper import SERVER, Clock, Keeper
 from actors.document.planning import Planner, Prepared
+from actors.document.readers import Readers
+from actors.document.roster import Roster
+from actors.document.suggestion_verbs import SuggestionVerbs
+from actors.document.versions import Versions
+from actors.document.what_changed import WhatChanged
 from actors.storage.committer import Committed, Release
 from actors.storage.idempotency import Once, Slot
 from actors.storage.openers import Opener, SqliteOpener
@@ -24,6 +35,7 @@ from actors.storage.stored import DocumentStore
 from actors.upkeep.requests import Upkeep
 from shared.document import applying, reading
 from shared.document.live_document import Applied, Author, DocumentBrokenError, LiveDocument
+from shared.document.schema_guard import SchemaGuard
 from shared.errors import DocactorError, Refused, StorageUnavailable
 from shared.ids import Choose
 from shared.protocol import (
@@ -42,10 +54,15 @@ from shared.protocol import (
     ReplaceRequest,
     ReplaceTextRequest,
     RouteKey,
-    WriteRequest,
     WriteResult,
 )
+from shared.protocol_changes import FoundChanges, GetChangesRequest
+from shared.protocol_history import RestoreRequest
+from shared.protocol_suggestions import AnyWrite
+from shared.stored import StoredAnswer
 from shared.tree import Block
+
+T = TypeVar("T")
 
 
 def now_ms() -> int:
@@ -53,7 +70,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Document(Upkeep):
+class Document(Upkeep, DiscussionVerbs, EventVerbs, HistoryVerbs, SuggestionVerbs):
     """One open document. Made by `open` or `start`; `close` leaves its file free.
 
     After a failed commit it drops what is in memory and loads again from its store; verbs that
@@ -64,8 +81,12 @@ class Document(Upkeep):
 
     def __init__(self, keeper: Keeper, clock: Clock) -> None:
         self._keeper = keeper
+        self._guard = SchemaGuard()
         self._clock = clock
         self._planner = Planner(keeper, clock)
+        self.history = History(keeper)
+        self.versions = Versions(keeper, clock, self.history)
+        self._changed = WhatChanged(keeper, clock, self.history)
         self._once = Once()
 
     @classmethod
@@ -77,6 +98,7 @@ class Document(Upkeep):
         seed: tuple[Block, ...] | None = None,
         title: str | None = None,
         caller: Caller | None = None,
+        expires_at: int | None = None,
         clock: Clock = now_ms,
         choose: Choose = secrets.choice,
     ) -> Document:
@@ -89,7 +111,9 @@ class Document(Upkeep):
         """
         create = secrets.token_bytes(16) if seed is not None else None
         opener = SqliteOpener(path, key, title, create)
-        return await cls.start(opener, seed=seed, caller=caller, clock=clock, choose=choose)
+        return await cls.start(
+            opener, seed=seed, caller=caller, expires_at=expires_at, clock=clock, choose=choose
+        )
 
     @classmethod
     async def start(
@@ -98,11 +122,13 @@ class Document(Upkeep):
         *,
         seed: tuple[Block, ...] | None = None,
         caller: Caller | None = None,
+        expires_at: int | None = None,
         clock: Clock = now_ms,
         choose: Choose = secrets.choice,
     ) -> Document:
-        """Like `open`, in any store."""
-        return cls(await Keeper.open(opener, clock, choose, seed, caller or SERVER), clock)
+        """Like `open`, in any store; `expires_at`: when it goes by itself, in milliseconds."""
+        by = caller or SERVER
+        return cls(await Keeper.open(opener, clock, choose, seed, by, expires_at), clock)
 
     async def close(self) -> None:
         """Stores what is gathered and a last checkpoint, then frees the file. Idempotent."""
@@ -124,6 +150,11 @@ class Document(Upkeep):
         return len(self._keeper.live.index)
 
     @property
+    def all_left(self) -> dict[str, int]:
+        """When each person last left, in milliseconds since 1970, as far as that is on disk."""
+        return self._keeper.readers.stored_left()
+
+    @property
     def degraded(self) -> bool:
         """Loaded and readable, while the store takes no writes."""
         return self._keeper.degraded
@@ -136,7 +167,8 @@ class Document(Upkeep):
     @property
     def commits(self) -> CommitTotals:
         """What it has committed since it was opened."""
-        return self._keeper.tally.totals()
+        merged = self._keeper.retention.merged
+        return msgspec.structs.replace(self._keeper.tally.totals(), merged=merged)
 
     def cursor(self) -> int:
         """A cursor at the head: what a creator that knows the whole document goes on from."""
@@ -151,7 +183,7 @@ class Document(Upkeep):
     async def read_document(
         self, caller: Caller, request: ReadDocumentRequest
     ) -> ReadDocumentResult:
-        live = await self._keeper.when_ready()
+        live = await self._keeper.when_rendered()
         self._spend_read(live, "read_document", caller)
         async with self._on_disk():
             return reading.read_document(live, caller, request, self._clock())
@@ -162,6 +194,11 @@ class Document(Upkeep):
             self._spend_read(live, "read_changes", caller)
         async with self._on_disk():
             return reading.read_changes(live, caller, request, self._clock())
+
+    async def get_changes(self, caller: Caller, request: GetChangesRequest) -> FoundChanges:
+        self._spend_read(await self._keeper.when_ready(), "get_changes", caller)
+        async with self._on_disk():
+            return await self._changed.found(caller, request)
 
     async def patch(self, caller: Caller, request: PatchRequest) -> WriteResult:
         return await self._write("patch", caller, request)
@@ -182,6 +219,21 @@ class Document(Upkeep):
         return await self._write("replace_text", caller, request)
 
     # --- what the editors' hub uses; synchronous, on the loop -------------------------------------
+
+    @property
+    def readers(self) -> Readers:
+        """Who has it open, and when they last left."""
+        return self._keeper.readers
+
+    @property
+    def roster(self) -> Roster:
+        """Which agents have joined it."""
+        return self._keeper.events.roster
+
+    @property
+    def event_seq(self) -> int:
+        """The last event that is on disk."""
+        return self._keeper.committer.event_seq
 
     @property
     def backlogged(self) -> bool:
@@ -205,10 +257,19 @@ class Document(Upkeep):
         """What a peer with this state vector lacks, as of now. Raises ValueError."""
         return self._keeper.live.diff(state_vector)
 
-    def apply(self, update: bytes, caller: Caller) -> Applied:
-        """An editor's update. Raises StorageUnavailable while the store takes no writes."""
+    def apply(self, update: bytes, caller: Caller, *, guarded: bool = False) -> Applied:
+        """An editor's update; `guarded`: its session has brought nothing yet (`SchemaGuard`).
+
+        Raises StorageUnavailable while the store takes no writes.
+        """
         live = self._keeper.writable
         author = Author(caller.principal, caller.name, "editor")
+        try:
+            lost = self._guard.lost(live, update) if guarded else None
+        except ValueError as error:
+            return Applied("refused", reason=str(error))
+        if lost is not None:
+            return Applied("refused", reason=f"this editor cannot hold {lost}")
         try:
             applied = live.apply(update, author, self._clock())
         except DocumentBrokenError as error:
@@ -216,6 +277,8 @@ class Document(Upkeep):
             return Applied("refused", reason=str(error))
         for effects in applied.effects:
             self._keeper.gather(live, effects)
+        if applied.effects:
+            self._keeper.gather_person(caller)
         return applied
 
     def after_commit(self, release: Release) -> None:
@@ -236,52 +299,97 @@ class Document(Upkeep):
 
     async def updates_since(self, seq: int) -> bytes | None:
         """The stored updates after `seq` as one; None when part of them is no longer kept."""
-        updates = await (await self._kept_in()).updates_after(seq)
+        updates = await self._ask_store(lambda store: store.updates_after(seq))
         if updates is None:
             return None
         return merge_updates(*(update.data for update in updates)) if updates else b""
 
     # --- inside ----------------------------------------------------------------------------------
 
-    async def _write(self, verb: str, caller: Caller, request: WriteRequest) -> WriteResult:
+    async def _write(self, verb: str, caller: Caller, request: AnyWrite) -> WriteResult:
+        return await self._prepared(
+            verb, caller, request, lambda: self._planner.prepare(caller, request)
+        )
+
+    async def _prepared(
+        self,
+        verb: str,
+        caller: Caller,
+        request: AnyWrite | RestoreRequest,
+        prepare: Callable[[], Awaitable[Prepared]],
+    ) -> WriteResult:
+        """A write's plan carried out, once under its key, and told when it is on disk."""
+
+        async def do(slot: Slot | None) -> WriteResult:
+            async with self._on_disk():
+                return self._apply(await prepare(), slot)
+
         if request.options.dry_run:
             self._spend_read(await self._keeper.when_ready(), verb, caller)
-            return await self._do(caller, request, None)
+            return await do(None)
         slot = self._once.slot(verb, caller, request)
         if slot is None:
-            return await self._do(caller, request, None)
-        store = await self._kept_in()
-        return await self._once.run(slot, store, lambda: self._do(caller, request, slot))
-
-    async def _do(self, caller: Caller, request: WriteRequest, slot: Slot | None) -> WriteResult:
-        async with self._on_disk():
-            prepared = await self._planner.prepare(caller, request)
-            return self._apply(prepared, slot)
+            return await do(None)
+        return await self._once.run(slot, self._stored_answer, lambda: do(slot))
 
     def _apply(self, prepared: Prepared, slot: Slot | None) -> WriteResult:
         live, draft, now = prepared.live, prepared.draft, self._clock()
         who, allowance = draft.caller.principal, draft.caller.allowance
+        self.events.roster.heard(who)
         plan = prepared.plan()
-        if plan.ops and not draft.options.dry_run:
+        if plan.does_something and not draft.options.dry_run:
             live.budgets.check_write(who, allowance, plan.charged, now)
+            self.versions.before_write(prepared, plan)
         try:
             written = applying.apply(live, draft, plan, now)
         except DocumentBrokenError as error:
             self._keeper.drop()
             raise StorageUnavailable("The write failed and nothing of it is kept.") from error
-        if written.effects is not None:
+        if written.changed:
             live.budgets.spend_write(who, plan.charged, now)
         left = Remaining(*live.budgets.left(who, allowance, now))
         result = msgspec.structs.replace(written.result, remaining=left)
-        if written.effects is not None:
-            self._keeper.gather(live, written.effects)
+        if written.changed:
+            self._gather(live, written, draft.caller)
+            result = self.versions.after_write(prepared, result)
             self._keeper.committer.add_budgets(live.budgets.save(who, now))
             if slot is not None:
                 self._keeper.committer.add_answer(slot.answer(result, now))
         return result
 
+    def _gather(self, live: LiveDocument, written: applying.Written, caller: Caller) -> None:
+        """Puts what a write did into the batch that gathers, and who did it."""
+        if written.effects is not None:
+            self._keeper.gather(live, written.effects, written.beside)
+        elif written.beside is not None:
+            self._keeper.annotate(written.beside)
+            if live.names.get(caller.principal) != caller.name:
+                live.names[caller.principal] = caller.name
+                self._keeper.committer.add_name(caller.principal, caller.name)
+        self._keeper.gather_person(caller)
+
+    async def _read_spent(self, verb: str, caller: Caller) -> None:
+        self._spend_read(await self._keeper.when_ready(), verb, caller)
+
     def _spend_read(self, live: LiveDocument, tool: str, caller: Caller) -> None:
         live.budgets.spend_read(caller.principal, tool, caller.allowance, self._clock())
+        self.events.roster.heard(caller.principal)
+
+    @property
+    def events(self) -> Events:
+        return self._keeper.events
+
+    async def _loaded(self) -> None:
+        await self._keeper.when_ready()
+
+    async def _writable(self) -> LiveDocument:
+        await self._keeper.when_ready()
+        return self._keeper.writable
+
+    def _name(self, live: LiveDocument, caller: Caller) -> None:
+        if live.names.get(caller.principal) != caller.name:
+            live.names[caller.principal] = caller.name
+            self._keeper.committer.add_name(caller.principal, caller.name)
 
     @asynccontextmanager
     async def _on_disk(self) -> AsyncIterator[None]:
@@ -293,6 +401,10 @@ class Document(Upkeep):
             raise
         await self._keeper.committer.settled()
 
-    async def _kept_in(self) -> DocumentStore:
-        await self._keeper.when_ready()
-        return self._keeper.store
+    async def _stored_answer(self, slot: Slot) -> StoredAnswer | None:
+        return await self._ask_store(
+            lambda store: store.answer(slot.principal, slot.verb, slot.key)
+        )
+
+    async def _ask_store(self, ask: Callable[[DocumentStore], Awaitable[T]]) -> T:
+        return await self._keeper.ask_store(ask)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, Protocol
 
+from actors.document.readers import Readers
+from actors.document.roster import Roster
 from shared.errors import DocactorError
 from shared.protocol import Caller
 
@@ -36,6 +38,8 @@ class Committed(Protocol):
     def change_seq(self) -> int: ...
     @property
     def principals(self) -> frozenset[str]: ...
+    @property
+    def event_seq(self) -> int: ...
 
 
 class DocumentPort(Protocol):
@@ -57,12 +61,25 @@ class DocumentPort(Protocol):
     def change_seq(self) -> int:
         """The head of the change log on disk."""
 
+    @property
+    def event_seq(self) -> int:
+        """The last event on disk."""
+
+    @property
+    def roster(self) -> Roster:
+        """The agents that have joined."""
+
+    @property
+    def readers(self) -> Readers:
+        """Told of every session, and of what its client says of being seen."""
+
     def state_vector(self) -> bytes: ...
 
     def diff(self, state_vector: bytes) -> bytes:
         """What a peer at `state_vector` lacks now. Raises ValueError when it is not one."""
 
-    def apply(self, update: bytes, caller: Caller) -> ApplyOutcome: ...
+    def apply(self, update: bytes, caller: Caller, *, guarded: bool = False) -> ApplyOutcome:
+        """`guarded`: the session has brought nothing yet, and may not know all there is."""
 
     def after_commit(self, callback: Callable[[DocactorError | None], None]) -> None:
         """Calls back when all that is visible now is on disk, at once when it is; in order.

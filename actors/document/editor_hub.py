@@ -14,30 +14,34 @@ So nobody is shown text that could still be lost, and a caret never comes before
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from functools import partial
+import logging
+from collections.abc import Callable, Collection
+from contextlib import suppress
 
+from actors.document.agent_seats import AgentSeats
 from actors.document.document_port import Committed, DocumentPort, Peer, Verdict
+from actors.document.hub_sessions import Link, Session, is_read_only, kick
+from actors.document.presence import Later, Presence
 from shared.access import allows, may_open
 from shared.errors import CapabilityDenied, DocactorError, DocumentNotFound
 from shared.limits import (
     MAX_AWARENESS_ENTRIES,
     MAX_SESSIONS_PER_DOCUMENT,
     MAX_STEP2_REQUESTS,
-    RENEWAL_S,
 )
 from shared.protocol import Caller
 from shared.wire import close_codes
-from shared.wire.awareness import AwarenessRoom
 from shared.wire.frames import (
     EVERYBODY,
     Ack,
     Frame,
-    Kick,
     Kind,
+    Left,
     Notice,
     Open,
+    Read,
+    Shut,
+    Sleep,
     UpdateKind,
     Welcome,
     decode_control,
@@ -45,51 +49,20 @@ from shared.wire.frames import (
     encode_control,
     encode_frame,
     encode_session,
-    pack,
     split_session,
 )
 from shared.wire.lib0 import MalformedMessage, var_uint
+from shared.wire.reading import visibility
+from shared.wire.sync_session import READ_ONLY
 from shared.wire.y_protocol import (
     EMPTY_STATE_VECTOR,
-    AwarenessEntry,
     check_states,
     decode_awareness,
-    encode_awareness,
 )
 from shared.yjs.read_only import adds_nothing
+from shared.yjs.update import brings_something
 
-
-@dataclass(slots=True, eq=False)
-class _Session:
-    link: _Link
-    number: int
-    caller: Caller
-    read_only: bool
-    acks: bool
-    unanswered: int = 0  # step 1s of ours that are out
-    stale: int = 0  # of these, from before the document was loaded again
-    asked: int = 0  # step 1s sent because something was missing
-    barred: str | None = None  # why document frames are refused until a fresh handshake
-    owed: bytes | None = None  # state vector of a step 1 whose answer failed to commit
-    open: bool = True
-
-
-@dataclass(slots=True, eq=False)
-class _Link:
-    peer: Peer
-    sessions: dict[int, _Session] = field(default_factory=dict)
-    held: list[bytes] | None = None  # frames waiting for what the gateway missed
-    moved: bool = False  # it has sessions that are not opened here yet, and miss what is not told
-    waiting: bool = False
-
-    def send(self, frame: bytes) -> None:
-        if self.held is None:
-            self.peer.send(frame)
-        else:
-            self.held.append(frame)
-
-
-Later = Callable[[float, Callable[[], None]], object]
+log = logging.getLogger(__name__)
 
 
 def call_later(seconds: float, callback: Callable[[], None]) -> None:
@@ -107,18 +80,22 @@ class EditorHub:
     def __init__(self, document: DocumentPort, doc_id: str, later: Later = call_later) -> None:
         self._document = document
         self._doc_id = doc_id
-        self._later = later
-        self._links: dict[Peer, _Link] = {}
-        self._room: AwarenessRoom[_Session] = AwarenessRoom()
-        self._presence: dict[int, AwarenessEntry] | None = None  # changes waiting for a commit
-        self._renewed: dict[int, AwarenessEntry] = {}  # still present, and nothing else is new
-        self._change_seq = document.change_seq
+        self._links: dict[Peer, Link] = {}
+        self._readers = document.readers
+        self._presence: Presence[Session] = Presence(
+            document.after_commit, self._tell_presence, later
+        )
+        self._agents = AgentSeats(document.roster, self._presence, doc_id, later)
+        self._heads = (document.change_seq, document.event_seq)
         self._sessions = 0
-        self._handlers: dict[int, Callable[[_Link, bytes], None]] = {
+        self._handlers: dict[int, Callable[[Link, bytes], None]] = {
             Kind.OPEN: self._open,
+            Kind.RECAST: self._recast,
             Kind.SHUT: self._shut,
             Kind.STEP1: self._step1,
             Kind.UPDATE: self._update,
+            Kind.LEFT: self._left,
+            Kind.READ: self._read,
             Kind.AWARENESS: self._awareness,
             Kind.QUERY_AWARENESS: self._query_awareness,
             Kind.WAITING: self._waiting,
@@ -157,8 +134,9 @@ class EditorHub:
         document = self._document
         missed = last_seq is not None and last_seq != document.seq
         held: list[bytes] | None = [] if missed else None
-        self._links[peer] = _Link(peer, held=held, moved=last_seq is not None)
-        peer.send(encode_control(Kind.WELCOME, Welcome(document.seq, document.change_seq)))
+        self._links[peer] = Link(peer, held=held, moved=last_seq is not None)
+        at = Welcome(document.seq, document.change_seq, document.event_seq)
+        peer.send(encode_control(Kind.WELCOME, at))
         return missed
 
     async def catch_up(self, peer: Peer, last_seq: int) -> None:
@@ -238,51 +216,69 @@ class EditorHub:
 
     # --- sessions --------------------------------------------------------------------------
 
-    def _open(self, link: _Link, payload: bytes) -> None:
+    def _open(self, link: Link, payload: bytes) -> None:
         number, body = split_session(payload)
         if number == EVERYBODY or number in link.sessions:
             raise MalformedMessage(f"session {number} cannot be opened")
         if self._sessions >= MAX_SESSIONS_PER_DOCUMENT:
             reason = f"a document takes {MAX_SESSIONS_PER_DOCUMENT} editors"
-            link.send(_kick(number, close_codes.TRY_AGAIN, reason))
+            link.send(kick(number, close_codes.TRY_AGAIN, reason))
             return
         opened = decode_control(body, Open)
-        if not may_open(opened.caller, self._doc_id):
-            link.send(_kick(number, close_codes.NOT_FOUND, DocumentNotFound.code))
+        if (refusal := self._refusal(opened.caller)) is not None:
+            link.send(kick(number, close_codes.of_error(refusal), refusal))
             return
-        if not allows(opened.caller, "read"):
-            link.send(_kick(number, close_codes.FORBIDDEN, CapabilityDenied.code))
-            return
-        # Whatever the gateway says: who may write is decided here.
-        read_only = opened.read_only or not allows(opened.caller, "write")
-        session = _Session(link, number, opened.caller, read_only, opened.acks)
+        session = Session(link, number, opened.caller, is_read_only(opened), opened.acks)
+        session.inserted = opened.inserted
         link.sessions[number] = session
         link.moved = False
         self._sessions += 1
+        self._readers.opened(session, opened.caller, opened.reading)
         self._ask(session)
-        self._tell_who_is_present(session)
+        self._presence.tell_others(session, returns=opened.reading is not None)
 
-    def _shut(self, link: _Link, payload: bytes) -> None:
-        session = link.sessions.pop(split_session(payload)[0], None)
+    def _refusal(self, caller: Caller) -> str | None:
+        if not may_open(caller, self._doc_id):
+            return DocumentNotFound.code
+        return None if allows(caller, "read") else CapabilityDenied.code
+
+    def _recast(self, link: Link, payload: bytes) -> None:
+        number, body = split_session(payload)
+        session = link.sessions.get(number)
+        if session is None:
+            return
+        opened = decode_control(body, Open)
+        if (refusal := self._refusal(opened.caller)) is not None:
+            self._kick(session, close_codes.of_error(refusal), refusal)
+            return
+        may_write = session.read_only and not is_read_only(opened)
+        session.caller, session.read_only = opened.caller, is_read_only(opened)
+        if may_write:  # what was typed and refused before is asked for again
+            session.barred = None
+            self._ask(session)
+
+    def _shut(self, link: Link, payload: bytes) -> None:
+        number, body = split_session(payload)
+        session = link.sessions.pop(number, None)
         if session is not None:
+            self._readers.ended(session, decode_control(body, Shut).read_at if body else None)
             self._end((session,))
 
-    def _end(self, sessions: Iterable[_Session]) -> None:
-        gone: list[AwarenessEntry] = []
+    def _end(self, sessions: Collection[Session]) -> None:
         for session in sessions:
             session.open = False
+            self._readers.ended(session)
             self._sessions -= 1
-            gone += self._room.leave(session)
-        self._announce(gone)
+        self._presence.ended(sessions)
 
-    def _kick(self, session: _Session, code: int, reason: str) -> None:
+    def _kick(self, session: Session, code: int, reason: str) -> None:
         session.link.sessions.pop(session.number, None)
-        session.link.send(_kick(session.number, code, reason))
+        session.link.send(kick(session.number, code, reason))
         self._end((session,))
 
     # --- the document's frames ---------------------------------------------------------------
 
-    def _ask(self, session: _Session) -> None:
+    def _ask(self, session: Session) -> None:
         try:
             vector = self._document.state_vector()
         except DocactorError:
@@ -290,7 +286,7 @@ class EditorHub:
         session.unanswered += 1
         session.link.send(encode_session(Kind.STEP1, session.number, vector))
 
-    def _ask_again(self, session: _Session) -> None:
+    def _ask_again(self, session: Session) -> None:
         """What came builds on something missing; one step 1 at a time asks for it."""
         if session.unanswered:
             return
@@ -300,18 +296,19 @@ class EditorHub:
         else:
             self._ask(session)
 
-    def _step1(self, link: _Link, payload: bytes) -> None:
+    def _step1(self, link: Link, payload: bytes) -> None:
         number, vector = split_session(payload)
         session = link.sessions.get(number)
         if session is None:
             return
+        self._readers.heard(session)
         # A client that counts what is unsaved begins to count anew, and its answer ends that.
         if session.barred is not None or (session.acks and not session.unanswered):
             session.barred = None
             self._ask(session)
         self._answer_step1(session, vector)
 
-    def _answer_step1(self, session: _Session, vector: bytes) -> None:
+    def _answer_step1(self, session: Session, vector: bytes) -> None:
         try:
             update = self._document.diff(vector)
         except ValueError:
@@ -329,13 +326,14 @@ class EditorHub:
 
         self._document.after_commit(release)
 
-    def _update(self, link: _Link, payload: bytes) -> None:
+    def _update(self, link: Link, payload: bytes) -> None:
         number, body = split_session(payload)
         if not body:
             raise MalformedMessage("an update frame without its kind")
         session = link.sessions.get(number)
         if session is None:
             return
+        self._readers.heard(session)
         step2 = body[0] == UpdateKind.STEP_2
         stale = step2 and self._answers_stale(session)
         if session.barred is not None:
@@ -347,7 +345,7 @@ class EditorHub:
             self._acknowledge(session, Ack.ASKED_AGAIN, "")
             return
         if verdict in ("applied", "leftover"):
-            self._presence = None  # presence from now on may point into what was just applied
+            self._presence.applied()
         if verdict == "refused":
             session.barred = reason
             self._acknowledge(session, Ack.REFUSED, reason)
@@ -359,8 +357,28 @@ class EditorHub:
                 session.asked = 0
             self._acknowledge(session, Ack.ASKED_AGAIN if stale else Ack.SAVED, "")
 
+    def _left(self, link: Link, payload: bytes) -> None:
+        """Takes what a session sent while there was no actor: it may be over by now."""
+        left = decode_control(payload, Left)
+        caller, inserted = left.opened.caller, left.opened.inserted
+        verdict: Verdict = "refused"
+        if self._refusal(caller) is None:
+            sender = Session(link, EVERYBODY, caller, is_read_only(left.opened), inserted=inserted)
+            with suppress(DocactorError):  # the store takes no writes; who is still there is asked
+                verdict, _ = self._apply(sender, left.update)
+        if verdict in ("applied", "leftover"):
+            self._presence.applied()
+        elif verdict != "unchanged":
+            log.warning("an update of a session that may be over is not taken: %s", verdict)
+
+    def _read(self, _link: Link, payload: bytes) -> None:
+        """Takes what somebody read whose session ended while there was no actor."""
+        read = decode_control(payload, Read)
+        self._readers.read(read.person, read.read_at)
+        self._readers.left(read.person)
+
     @staticmethod
-    def _answers_stale(session: _Session) -> bool:
+    def _answers_stale(session: Session) -> bool:
         """A step 2 came: whether it answers what a document asked that has since been lost.
 
         That one held more than was on disk, so its client did not send it all; it will.
@@ -372,18 +390,20 @@ class EditorHub:
         session.stale -= 1
         return True
 
-    def _apply(self, session: _Session, update: bytes) -> tuple[Verdict, str]:
+    def _apply(self, session: Session, update: bytes) -> tuple[Verdict, str]:
         if not session.read_only:
-            outcome = self._document.apply(update, session.caller)
+            outcome = self._document.apply(update, session.caller, guarded=not session.inserted)
+            if outcome.verdict == "applied" and brings_something(update):
+                session.inserted = True
             return outcome.verdict, outcome.reason
         vector = self._document.state_vector()
         try:
             nothing = adds_nothing(update, vector, self._document.diff(vector))
         except ValueError:
             nothing = False
-        return ("unchanged", "") if nothing else ("refused", "you may read this document only")
+        return ("unchanged", "") if nothing else ("refused", READ_ONLY)
 
-    def _acknowledge(self, session: _Session, ack: Ack, reason: str) -> None:
+    def _acknowledge(self, session: Session, ack: Ack, reason: str) -> None:
         if not session.acks and ack is not Ack.REFUSED:
             return
 
@@ -398,9 +418,10 @@ class EditorHub:
         broadcast = notice = None
         if batch.update:
             broadcast = encode_frame(Kind.BROADCAST, var_uint(batch.seq), batch.update)
-        if batch.change_seq > self._change_seq:
-            self._change_seq = batch.change_seq
-            notice = encode_control(Kind.NOTICE, Notice(batch.change_seq, batch.principals))
+        if (batch.change_seq, batch.event_seq) != self._heads:
+            self._heads = (batch.change_seq, batch.event_seq)
+            told = Notice(batch.change_seq, batch.principals, batch.event_seq)
+            notice = encode_control(Kind.NOTICE, told)
         for link in self._links.values():
             if broadcast is not None and (link.sessions or link.moved):
                 link.send(broadcast)
@@ -410,10 +431,10 @@ class EditorHub:
     # --- presence --------------------------------------------------------------------------
 
     def presence(self) -> list[tuple[str, bytes]]:
-        """Principals who are present, and their awareness states."""
-        return [(session.caller.principal, state) for session, state in self._room.states()]
+        """Principals who are present in an editor, and their awareness states."""
+        return [(one.caller.principal, state) for one, state in self._presence.states() if one.open]
 
-    def _awareness(self, link: _Link, payload: bytes) -> None:
+    def _awareness(self, link: Link, payload: bytes) -> None:
         number, update = split_session(payload)
         session = link.sessions.get(number)
         if session is None:
@@ -424,74 +445,55 @@ class EditorHub:
         except MalformedMessage as error:
             self._kick(session, close_codes.MALFORMED, str(error))
             return
-        change = self._room.apply(session, entries)
-        self._announce(change.accepted)
-        self._renew(change.renewed)
-        if change.corrections:
-            corrected = encode_awareness(change.corrections)
-            link.send(encode_session(Kind.AWARENESS, number, corrected))
+        self._readers.heard(session, visibility(entries))
+        self._presence.said(session, entries)
 
-    def _announce(self, entries: Iterable[AwarenessEntry]) -> None:
-        """Tells everybody, once all that was applied before is on disk, or has failed.
-
-        Changes between two updates go out together; of one client only the last.
-        """
-        changed = {entry.client: entry for entry in entries}
-        if not changed:
+    def _tell_presence(self, session: Session | None, update: bytes) -> None:
+        if session is not None:
+            if session.open:
+                session.link.send(encode_session(Kind.AWARENESS, session.number, update))
             return
-        for client in changed:
-            self._renewed.pop(client, None)
-        if self._presence is not None:
-            self._presence |= changed
-            return
-        self._presence = changed
-        self._document.after_commit(partial(self._send_presence, changed))
-
-    def _renew(self, entries: Iterable[AwarenessEntry]) -> None:
-        """Tells everybody, a little later and together, who is still there.
-
-        Every client says so each 15 s, and each of them would be told so of each at a time of its
-        own: of 300 idle ones that is 6,000 frames a second.
-        """
-        if entries and not self._renewed:
-            self._later(RENEWAL_S, self._send_renewed)
-        self._renewed |= {entry.client: entry for entry in entries}
-
-    def _send_renewed(self) -> None:
-        renewed, self._renewed = self._renewed, {}
-        self._announce(renewed.values())
-
-    def _send_presence(
-        self, changed: dict[int, AwarenessEntry], _error: DocactorError | None
-    ) -> None:
-        if self._presence is changed:
-            self._presence = None
-        update = encode_awareness(tuple(changed.values()))
         frame = encode_session(Kind.AWARENESS, EVERYBODY, update)
         for link in self._links.values():
             if link.sessions:
                 link.send(frame)
 
-    def _query_awareness(self, link: _Link, payload: bytes) -> None:
+    def _query_awareness(self, link: Link, payload: bytes) -> None:
         session = link.sessions.get(split_session(payload)[0])
         if session is not None:
-            self._tell_who_is_present(session)
+            self._presence.tell_others(session)
 
-    def _tell_who_is_present(self, session: _Session) -> None:
-        others = self._room.others(session)
-        if not others:
-            return
-        frame = encode_session(Kind.AWARENESS, session.number, encode_awareness(others))
+    # --- sleep -----------------------------------------------------------------------------
 
-        def release(_error: DocactorError | None) -> None:
-            if session.open:
-                session.link.send(frame)
+    @property
+    def sole_user(self) -> Peer | None:
+        """The one link that all sessions and waiting calls are at; None: there is none, or more."""
+        users = [link.peer for link in self._links.values() if link.sessions or link.waiting]
+        return users[0] if len(users) == 1 else None
 
-        self._document.after_commit(release)
+    def sleep(self, heard: int) -> bool:
+        """Tells the sole user that the sessions are its own from now on.
 
-    def _waiting(self, link: _Link, payload: bytes) -> None:
+        Args:
+            heard: Bytes of its frames that were handed in.
+
+        Returns:
+            Whether it was told: not while anything is still to be committed or told.
+        """
+        link = self._links.get(self.sole_user) if self.sole_user is not None else None
+        settled = list[bool]()
+        self._document.after_commit(lambda error: settled.append(error is None))
+        if link is None or link.held is not None or link.moved or settled != [True]:
+            return False
+        self._agents.withdraw()
+        self._presence.tell_renewed()  # or some would be missed for 30 s, and taken for gone
+        present = tuple(
+            (session.number, entry.client, entry.clock, entry.state)
+            for session, entry in self._presence.room.present()
+            if entry.state is not None
+        )
+        link.send(encode_control(Kind.SLEEP, Sleep(heard, present, self._presence.room.left)))
+        return True
+
+    def _waiting(self, link: Link, payload: bytes) -> None:
         link.waiting = payload != b"\x00"
-
-
-def _kick(number: int, code: int, reason: str) -> bytes:
-    return encode_session(Kind.KICK, number, pack(Kick(code, reason)))

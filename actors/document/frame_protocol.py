@@ -34,6 +34,7 @@ class FrameProtocol(asyncio.Protocol):
         self._reading = True
         self._turn_due = False
         self.writable = True  # false while more than LINK_PAUSE_BYTES wait to be sent
+        self.sent = 0  # bytes handed to `send`
 
     # --- for subclasses ----------------------------------------------------------------------
 
@@ -59,9 +60,15 @@ class FrameProtocol(asyncio.Protocol):
         """Bytes handed to `send` that the kernel has not taken yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
+    @property
+    def taken(self) -> int:
+        """Bytes of the frames handed to `frame_received`."""
+        return self._reader.taken
+
     def send(self, frame: bytes) -> None:
         """Sends without waiting; dropped when the connection is gone."""
         if self._transport is not None and not self._transport.is_closing():
+            self.sent += len(frame)
             self._transport.write(frame)
 
     def close(self) -> None:

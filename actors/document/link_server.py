@@ -11,12 +11,16 @@ import asyncio
 import hmac
 import logging
 import secrets
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 from actors.document.editor_hub import EditorHub
 from actors.document.frame_protocol import FrameProtocol
-from shared.errors import DocactorError, Moved
+from shared.calls import Verb, encode_answer
+from shared.errors import DocactorError, InternalError, Moved, TooLarge
 from shared.limits import (
+    LINK_ANSWER_BYTES,
     LINK_CLOSE_S,
     LINK_FRAME_BYTES,
     LINK_HELLO_BYTES,
@@ -28,15 +32,25 @@ from shared.limits import (
 from shared.protocol import RouteKey
 from shared.wire.frames import (
     PONG_FRAME,
+    Call,
     Frame,
+    Goodbye,
     Hello,
     Kind,
     decode_control,
+    encode_control,
+    encode_frame,
     encode_refusal,
 )
-from shared.wire.lib0 import MalformedMessage
+from shared.wire.lib0 import MalformedMessage, var_uint
 
 logger = logging.getLogger(__name__)
+
+# What keeps a document awake: somebody edits, comes, or asks for the whole again.
+_STIRRING: Final = frozenset({Kind.OPEN, Kind.RECAST, Kind.STEP1, Kind.UPDATE})
+
+
+Serve = Callable[[Verb, bytes], Awaitable[bytes]]  # a call as `shared.calls` writes it
 
 
 class LinkServer:
@@ -45,20 +59,30 @@ class LinkServer:
     Args:
         folder: Where the Unix socket is made, under a name never used before (a killed actor
             leaves its file behind). Paths of sockets may have 107 bytes: keep it short and private.
+        serve: Answers calls.
         host: The address for links from other nodes.
     """
 
     def __init__(
-        self, hub: EditorHub, key: RouteKey, folder: Path, host: str = "127.0.0.1"
+        self,
+        hub: EditorHub,
+        key: RouteKey,
+        folder: Path,
+        serve: Serve,
+        host: str = "127.0.0.1",
     ) -> None:
         self.hub = hub
+        self._serve = serve
         self._key = key
         self._host = host
         self._path = folder / f"{secrets.token_hex(6)}.sock"
         self._servers: list[asyncio.Server] = []
         self._links: set[ServerLink] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._calls: set[asyncio.Task[None]] = set()
         self._all_gone = asyncio.Event()
+        self.leaving = False  # nothing more is taken
+        self.stirred_at = asyncio.get_running_loop().time()
 
     async def start(self) -> tuple[str, str]:
         """Listens. Returns `unix:<path>` and `tcp:<host>:<port>`, as a route names them."""
@@ -72,13 +96,19 @@ class LinkServer:
         return f"unix:{self._path}", f"tcp:{self._host}:{port}"
 
     async def stop(self) -> None:
-        """Ends all links after what they were already sent, and stops listening."""
+        """Ends all links after what they were already sent, and stops listening.
+
+        Calls that were taken are answered, for as long as a link gets to take what it is sent.
+        """
         for server in self._servers:
             server.close()
         self._path.unlink(missing_ok=True)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._say_goodbye()
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=LINK_CLOSE_S)
         for link in self._links:
             link.close()
         try:
@@ -96,12 +126,58 @@ class LinkServer:
         same = (key.doc_id, key.epoch) == (mine.doc_id, mine.epoch)
         return hmac.compare_digest(key.secret.encode(), mine.secret.encode()) and same
 
+    @property
+    def sole_gateway(self) -> str:
+        """The one gateway that all sessions and waiting calls are at; empty: none, or several."""
+        peer = self.hub.sole_user
+        return peer.gateway if isinstance(peer, ServerLink) else ""
+
+    def sleep(self) -> bool:
+        """Leaves the sessions to the sole gateway; what comes from now on is not taken any more.
+
+        False: something is under way, and nothing was done.
+        """
+        peer = self.hub.sole_user
+        if self._calls or not isinstance(peer, ServerLink) or not self.hub.sleep(peer.taken):
+            return False
+        self.leaving = True
+        return True
+
     def made(self, link: ServerLink) -> None:
         self._links.add(link)
 
     def gone(self, link: ServerLink) -> None:
         self._links.discard(link)
         self._all_gone.set()
+
+    def call(self, link: ServerLink, call: Call) -> None:
+        """Answers a call beside everything else."""
+        task = asyncio.get_running_loop().create_task(self._answer(link, call))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _answer(self, link: ServerLink, call: Call) -> None:
+        try:
+            answer = await self._serve(call.verb, call.call)
+        except Exception:
+            # A border: what is said to a caller is an id, what happened is in the log.
+            error_id = secrets.token_hex(4)
+            logger.exception("%s failed, error %s", call.verb, error_id)
+            error = InternalError("Something went wrong here.", error_id=error_id)
+            answer = encode_answer(error.to_wire())
+        if len(answer) > LINK_ANSWER_BYTES:
+            refused = TooLarge("The answer is too long to be sent.", bytes=len(answer))
+            answer = encode_answer(refused.to_wire())
+        while link.connected and not link.writable:
+            await link.drained.wait()  # long answers go one after another
+        link.send(encode_frame(Kind.ANSWER, var_uint(call.number), answer))
+
+    def _say_goodbye(self) -> None:
+        if self.leaving:
+            return  # it was said with SLEEP
+        self.leaving = True
+        for link in self._links:
+            link.send(encode_control(Kind.GOODBYE, Goodbye(link.taken)))
 
     def catch_up(self, link: ServerLink, last_seq: int) -> None:
         """Starts sending what a gateway missed; the task ends with the server at the latest."""
@@ -125,6 +201,8 @@ class ServerLink(FrameProtocol):
 
     def __init__(self, server: LinkServer) -> None:
         super().__init__(LINK_HELLO_BYTES)
+        self.gateway = ""
+        self.drained = asyncio.Event()
         self._server = server
         self._hub = server.hub
         self._joined = False
@@ -141,6 +219,7 @@ class ServerLink(FrameProtocol):
         for timer in (self._hello_due, self._life):
             if timer is not None:
                 timer.cancel()
+        self.drained.set()
         self._server.gone(self)
         self._hub.leave(self)
 
@@ -150,8 +229,13 @@ class ServerLink(FrameProtocol):
             logger.warning("link closed: the gateway does not read")
             self.abort()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.drained.clear()
+
     def resume_writing(self) -> None:
         super().resume_writing()
+        self.drained.set()
         self.resume()
 
     def data_received(self, data: bytes) -> None:
@@ -160,7 +244,7 @@ class ServerLink(FrameProtocol):
             self._show_life()  # a ping may be waiting behind a long frame
 
     def ready(self) -> bool:
-        if not self.writable:
+        if not self.writable or self._server.leaving:
             return False
         if self._joined and self._hub.backlogged:
             self._hold()
@@ -173,6 +257,8 @@ class ServerLink(FrameProtocol):
         elif frame.kind == Kind.PING:
             self._shown_life = self._loop.time()
             self.send(PONG_FRAME)
+        elif frame.kind == Kind.CALL:
+            self._server.call(self, decode_control(frame.payload, Call))
         else:
             self._dispatch(frame)
 
@@ -187,11 +273,14 @@ class ServerLink(FrameProtocol):
             self.close()
             return
         self._joined = True
+        self.gateway = hello.gateway
         self._reader.limit = LINK_FRAME_BYTES
         if self._hub.join(self, hello.last_seq) and hello.last_seq is not None:
             self._server.catch_up(self, hello.last_seq)
 
     def _dispatch(self, frame: Frame) -> None:
+        if frame.kind in _STIRRING:
+            self._server.stirred_at = self._loop.time()
         try:
             self._hub.receive(self, frame)
         except MalformedMessage:

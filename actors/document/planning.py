@@ -21,7 +21,9 @@ from shared.document.live_document import ROOT, LiveDocument
 from shared.document.past import blocks_at
 from shared.limits import MAX_PLANS, RENDER_INLINE_CHARS
 from shared.patch.types import Move, NewBlock, Plan
-from shared.protocol import Caller, WriteRequest
+from shared.protocol import Caller
+from shared.protocol_suggestions import AnyWrite
+from shared.stored import StoredVersion
 from shared.wire.y_protocol import EMPTY_STATE_VECTOR
 from shared.yjs.carets import Caret, carets_in, positions
 
@@ -31,12 +33,13 @@ T = TypeVar("T")
 class Prepared(msgspec.Struct, frozen=True):
     """A draft of the document as it is, and its plan: made by calling `plan`, or made already.
 
-    `plan` raises what the verb's planner raises.
+    `plan` raises what the verb's planner raises. `restores`: the version that is put back.
     """
 
     live: LiveDocument
     draft: writing.Draft
     plan: Callable[[], Plan]
+    restores: StoredVersion | None = None
 
 
 class Planner:
@@ -55,7 +58,7 @@ class Planner:
         """Runs `work` beside the loop."""
         return await asyncio.to_thread(work)
 
-    async def prepare(self, caller: Caller, request: WriteRequest) -> Prepared:
+    async def prepare(self, caller: Caller, request: AnyWrite) -> Prepared:
         """When this returns, the document is the draft's: carry it out before you await anything.
 
         Raises as `writing.draft`, and why the document cannot be written.
@@ -66,7 +69,7 @@ class Planner:
         ahead: Prepared | None = None
         tries = 0
         while True:
-            await self._keeper.when_ready()
+            await self._keeper.when_rendered()
             live = self._keeper.writable
             try:
                 draft = writing.draft(
@@ -99,12 +102,12 @@ class Planner:
         places = await asyncio.to_thread(positions, state, ROOT, carets)
         return frozenset(ids[place] for place in places if place < len(ids))
 
-    async def _rendered(self, caller: Caller, request: WriteRequest) -> Sequence[NewBlock]:
+    async def _rendered(self, caller: Caller, request: AnyWrite) -> Sequence[NewBlock]:
         live = await self._keeper.when_ready()
         render = writing.rendering(live, caller, request, self._clock())
-        if writing.sent_chars(request) > RENDER_INLINE_CHARS:
-            return await self.in_thread(render)
-        return render()
+        if render.chars > RENDER_INLINE_CHARS:
+            return await self.in_thread(render.make)
+        return render.make()
 
     async def _planned(self, draft: writing.Draft) -> Callable[[], Plan]:
         """The outcome of planning in a thread, refusals included."""
@@ -115,8 +118,7 @@ class Planner:
 
     async def _past(self, change_seq: int) -> writing.Past:
         """The blocks when the change feed's head was there; (): no longer kept."""
-        await self._keeper.when_ready()
-        state = await self._keeper.store.state_at(change_seq)
+        state = await self._keeper.ask_store(lambda store: store.state_at(change_seq))
         if state is None:
             return ()
         return await asyncio.to_thread(blocks_at, state.checkpoint, state.updates) or ()

@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from shared.document.executing import Executor, check_movable
 from shared.document.live_document import Author, LiveDocument, depth_of
+from shared.document.suggesting import keep
 from shared.document.writing import Draft
 from shared.errors import TooLarge
 from shared.feed.cursor import Cursor
@@ -21,15 +22,27 @@ from shared.limits import MAX_BLOCKS, MAX_DEPTH, MAX_DOCUMENT_BYTES
 from shared.patch.types import Delete, Insert, Move, Plan, Replace, digest_of
 from shared.protocol import FidelityNote, WriteResult, WrittenBlock
 from shared.stored import Effects
+from shared.stored_annotations import Annotations
+from shared.suggestions.edits import Suggestion
 from shared.views.conversation import Shown
 from shared.views.views import cursor_after_write
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A write's answer, and what must be on disk before it is told; None: nothing changed."""
+    """A write's answer, and what must be on disk before it is told.
+
+    Attributes:
+        effects: Of the document; None: nothing of it changed.
+        beside: Of its suggestions; None: none of them changed.
+    """
 
     result: WriteResult
     effects: Effects | None
+    beside: Annotations | None = None
+
+    @property
+    def changed(self) -> bool:
+        return self.effects is not None or self.beside is not None
 
 
 class _Outcome(msgspec.Struct, frozen=True):
@@ -39,6 +52,7 @@ class _Outcome(msgspec.Struct, frozen=True):
     behind: bool
     blocks: Sequence[WrittenBlock] = ()
     fidelity: Sequence[FidelityNote] = ()
+    suggested: Sequence[Suggestion] = ()
 
 
 def apply(live: LiveDocument, draft: Draft, plan: Plan, now: int) -> Written:
@@ -48,17 +62,21 @@ def apply(live: LiveDocument, draft: Draft, plan: Plan, now: int) -> Written:
     """
     principal, base = draft.caller.principal, draft.base
     before, oldest = live.log.head, live.views.oldest_cursor(principal, now)
-    if draft.options.dry_run or not plan.ops:
+    if draft.options.dry_run or not plan.does_something:
         cursor, behind = cursor_after_write(base, oldest, before, before)
         _note(live, draft, cursor, now)
         foreseen = _foreseen(live, plan) if draft.options.dry_run else ()
         return Written(_result(live, plan, _Outcome(cursor, behind, foreseen)), None)
     check_movable(live.fragment, live.index.ids, plan)
     _check_room(live, plan)
+    live.suggestions.check_room(plan.suggested)
     executor = Executor(live.index.ids, live.fresh_id)
     was = _digests(live, plan)
     author = Author(principal, draft.caller.name, "agent" if draft.caller.agent else "editor")
-    effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
+    effects = None
+    if plan.ops:
+        effects = live.write(author, now, lambda fragment: executor.run(fragment, plan))
+    suggested, beside = keep(live, plan, draft.caller, draft.note, now)
     cursor, behind = cursor_after_write(base, oldest, before, live.log.head)
     # In document order, as the mirror rule reads it: each block behind one that is there already.
     place = {i: at for i in executor.written if (at := live.index.position(i)) is not None}
@@ -67,7 +85,8 @@ def apply(live: LiveDocument, draft: Draft, plan: Plan, now: int) -> Written:
     removed = [op.block_id for op in plan.ops if isinstance(op, Delete)]
     _note(live, draft, cursor, now, [one for one in shown if one is not None], removed)
     notes = [FidelityNote(i, what) for i, whats in executor.notes.items() for what in whats]
-    return Written(_result(live, plan, _Outcome(cursor, behind, told, notes)), effects)
+    outcome = _Outcome(cursor, behind, told, notes, suggested)
+    return Written(_result(live, plan, outcome), effects, beside)
 
 
 def _check_room(live: LiveDocument, plan: Plan) -> None:
@@ -173,4 +192,6 @@ def _result(live: LiveDocument, plan: Plan, outcome: _Outcome) -> WriteResult:
         cursor=None if cursor is None else live.cursors.encode(cursor),
         behind=outcome.behind,
         fidelity=tuple(outcome.fidelity) or UNSET,
+        suggestions=tuple(one.suggestion_id for one in outcome.suggested) or UNSET,
+        group=outcome.suggested[0].group_id if outcome.suggested else UNSET,
     )

@@ -8,6 +8,7 @@ copied under its id.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from pycrdt import XmlElement, XmlFragment, XmlText
 
@@ -16,7 +17,10 @@ from shared.tree import Hints
 from shared.yjs import blocks
 from shared.yjs.build import require_copyable
 from shared.yjs.edit import can_edit, edit
+from shared.yjs.exact import read_exact, write_exact
 from shared.yjs.raw_xml import raw_transaction
+
+_NEAR: Final = 64  # blocks searched from the last place on, before the whole document is
 
 
 class Executor:
@@ -38,43 +42,64 @@ class Executor:
         self.notes: dict[str, tuple[str, ...]] = {}
         self._mint = mint
         self._made: dict[int, str] = {}
+        self._near = 0  # the place of the last operation: the next one mostly is close to it
 
     def run(self, fragment: XmlFragment, plan: Plan) -> dict[str, Hints]:
         """The style hints for the index; see `LiveDocument.write`."""
+        run: list[Insert] = []
         for number, op in enumerate(plan.ops):
+            if isinstance(op, Insert):
+                if run and op.after != number - 1:
+                    self._insert(fragment, number, run)
+                    run = []
+                run.append(op)
+                continue
+            self._insert(fragment, number, run)
+            run = []
             match op:
                 case Replace():
                     self._replace(fragment, op)
-                case Insert():
-                    self._insert(fragment, number, op)
                 case Delete():
-                    at = self.order.index(op.block_id)
+                    at = self._index(op.block_id)
                     blocks.remove(fragment, at)
                     del self.order[at]
                 case Move():
                     self._move(fragment, op)
+        self._insert(fragment, len(plan.ops), run)
         return self.hints
 
     def _replace(self, fragment: XmlFragment, op: Replace) -> None:
-        at = self.order.index(op.block_id)
+        at = self._index(op.block_id)
         element = _block(fragment, at)
         node = op.new.block.node
-        if can_edit(element, node):
+        done = can_edit(element, node)
+        if done:
             edit(element, node)
-        else:
-            blocks.insert(fragment, at, node, op.block_id)
+        if op.new.exact is not None:  # what an edit leaves alone may have been otherwise
+            done = read_exact(element) == op.new.exact
+        if not done:
+            _build(fragment, at, op.new, op.block_id)
             blocks.remove(fragment, at + 1)
         self._wrote(op.block_id, op.new)
 
-    def _insert(self, fragment: XmlFragment, number: int, op: Insert) -> None:
-        block_id = self._made[number] = self._mint()
-        at = self._place(op.after)
-        blocks.insert(fragment, at, op.new.block.node, block_id)
-        self.order.insert(at, block_id)
-        self._wrote(block_id, op.new)
+    def _insert(self, fragment: XmlFragment, end: int, run: Sequence[Insert]) -> None:
+        """Puts in what stands in a row: operations up to number `end`, each behind the one before.
+
+        The last one goes in first, as in `blocks.insert_all`.
+        """
+        if not run:
+            return
+        at = self._place(run[0].after)
+        ids = [op.block_id or self._mint() for op in run]
+        for op, block_id in zip(reversed(run), reversed(ids), strict=True):
+            _build(fragment, at, op.new, block_id)
+        self.order[at:at] = ids
+        for number, (op, block_id) in enumerate(zip(run, ids, strict=True), end - len(run)):
+            self._made[number] = block_id
+            self._wrote(block_id, op.new)
 
     def _move(self, fragment: XmlFragment, op: Move) -> None:
-        old = self.order.index(op.block_id)
+        old = self._index(op.block_id)
         source = _block(fragment, old)
         self.order[old] = ""  # still there until its copy is; no id is empty
         at = self._place(op.after)
@@ -88,13 +113,29 @@ class Executor:
     def _place(self, after: str | int | None) -> int:
         if after is None:
             return 0
-        return self.order.index(self._made[after] if isinstance(after, int) else after) + 1
+        return self._index(self._made[after] if isinstance(after, int) else after) + 1
+
+    def _index(self, block_id: str) -> int:
+        """The block's place. Looked for from the last one on: thousands of blocks may come in."""
+        try:
+            at = self.order.index(block_id, self._near, self._near + _NEAR)
+        except ValueError:
+            at = self.order.index(block_id)
+        self._near = at
+        return at
 
     def _wrote(self, block_id: str, new: NewBlock) -> None:
         self.written.append(block_id)
         self.hints[block_id] = new.block.hints
         self.sent[block_id] = new.block.source
         self.notes[block_id] = new.notes
+
+
+def _build(fragment: XmlFragment, at: int, new: NewBlock, block_id: str) -> None:
+    if new.exact is None:
+        blocks.insert(fragment, at, new.block.node, block_id)
+    else:
+        write_exact(fragment, at, new.exact, block_id)
 
 
 def check_movable(fragment: XmlFragment, order: Sequence[str], plan: Plan) -> None:

@@ -6,18 +6,23 @@ A read leaves no trace in the document; it only notes what the caller was shown
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
+from shared.document.discussing import changed_threads, last_that_fits, shown_threads
 from shared.document.live_document import LiveDocument
+from shared.document.marking import marked
+from shared.document.suggesting import changed_since
+from shared.document.suggesting import shown as shown_suggestions
 from shared.errors import StaleAnchor, StaleBlock
 from shared.feed.block_changes import Page
 from shared.feed.cursor import Cursor
 from shared.ids import BlockRef, text_hash
 from shared.limits import MAX_FIND_HITS, MAX_TITLE_CHARS
-from shared.markdown.join import anchored, join
+from shared.markdown.join import anchored, join, joined_chars
 from shared.markdown.schema import plain_text
 from shared.protocol import (
     BlockText,
@@ -31,26 +36,23 @@ from shared.protocol import (
     ReadDocumentRequest,
     ReadDocumentResult,
 )
-from shared.sections import Section, section_of, sections, subtree_chars
+from shared.sections import Section, running_total, section_of, sections
 from shared.views.conversation import Shown
 
 READ_ONCE: Final = "Call read_document once and go on from the cursor it returns."
 _SNIPPET: Final = 60  # characters on each side of a hit
 _UNTITLED: Final = "Untitled"
+# What makes a block read otherwise than its Markdown: without, its words stand there as they are.
+_MARKED: Final = re.compile(r"[\\*_~`<>\[\]&|!\u2063]|[^\S ]|  ")
 
 
 def title(live: LiveDocument) -> str:
     """The title given at creation, else the first heading, else the first words."""
     if live.given_title is not None:
         return live.given_title
-    first = ""
-    for block_id in live.index.ids:
-        node = live.index.node(block_id)
-        text = " ".join(plain_text(node).split())[:MAX_TITLE_CHARS]
-        if node.type == "heading" and text:
-            return text
-        first = first or text
-    return first or _UNTITLED
+    first = next((heading.title for heading in live.headings() if heading.title), "")
+    words = (" ".join(plain_text(live.index.node(one)).split()) for one in live.index.ids)
+    return (first or next(filter(None, words), _UNTITLED))[:MAX_TITLE_CHARS]
 
 
 def head_cursor(live: LiveDocument) -> int:
@@ -128,12 +130,16 @@ def read_document(
         cursor=live.cursors.encode(cursor),
         total_chars=_chars(live, start, end),
         truncated=truncated,
-        markdown=_markdown(request.format, texts),
+        markdown=marked(live, caller, now)
+        if request.critic and whole
+        else _markdown(request.format, texts),
         blocks=_blocks(live, texts, request.format),
         outline=_outline(live, rest) if truncated else UNSET,
         next_section_id=rest[0].heading.block_id if truncated and rest else UNSET,
         next_step=_go_on(truncated, bool(rest)),
         fidelity=_fidelity(live, texts) or UNSET,
+        threads=shown_threads(live, request.threads, range(start, shown), request.max_chars),
+        suggestions=shown_suggestions(live, caller, request.suggestions),
     )
 
 
@@ -145,6 +151,7 @@ def read_changes(
         return _start_over(live, caller, "no_cursor", now, look=request.look)
     cursor = live.cursors.decode(request.cursor, live.log.head)
     exclude = caller.principal if request.exclude_self else None
+    until = last_that_fits(live, cursor.seq, request.max_chars, exclude)
     page = live.log.page(
         cursor,
         live.index.ids,
@@ -152,6 +159,7 @@ def read_changes(
         request.max_chars,
         exclude,
         caller.principal,
+        until,
     )
     if page.too_old:
         return _start_over(live, caller, "too_old", now, look=request.look)
@@ -179,6 +187,10 @@ def read_changes(
         next_step="Call read_changes again with this cursor: there is more."
         if page.more
         else UNSET,
+        threads=changed_threads(live, cursor.seq, page.seq, exclude),
+        suggestions=changed_since(
+            live, caller, cursor.seq, page.seq, exclude_self=request.exclude_self
+        ),
     )
 
 
@@ -268,7 +280,7 @@ def _hits(live: LiveDocument, find: str, start: int, end: int) -> tuple[Hit, ...
         block_id = live.index.ids[position]
         text = live.text(block_id)
         at = text.casefold().find(wanted)
-        if at < 0:
+        if at < 0 and _MARKED.search(text):
             text = " ".join(plain_text(live.index.node(block_id)).split())
             at = text.casefold().find(wanted)
         if at < 0:
@@ -282,20 +294,20 @@ def _hits(live: LiveDocument, find: str, start: int, end: int) -> tuple[Hit, ...
 
 
 def _outline(live: LiveDocument, inside: Sequence[Section]) -> tuple[OutlineEntry, ...]:
-    present = live.present()
+    before = running_total(len(block.text) for block in live.present())
     return tuple(
         OutlineEntry(
             section_id=section.heading.block_id,
             level=section.heading.level,
             title=section.heading.title[:MAX_TITLE_CHARS],
-            chars=subtree_chars(section, lambda position: len(present[position].text)),
+            chars=before[section.end] - before[section.start],
         )
         for section in inside
     )
 
 
 def _chars(live: LiveDocument, start: int, end: int) -> int:
-    return len(join(block.text for block in live.present()[start:end]))
+    return joined_chars([block.text for block in live.present()[start:end]])
 
 
 def _markdown(format_: str, texts: dict[str, str]) -> str | UnsetType:

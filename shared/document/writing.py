@@ -7,13 +7,14 @@ takes long. `shared.document.applying` carries a plan out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 import msgspec
 
 from shared.document.live_document import LiveDocument
+from shared.document.suggesting import plan_decision
 from shared.errors import BaseExpired, UnsupportedMarkup
 from shared.feed.cursor import Cursor
 from shared.ids import parse_ref
@@ -24,7 +25,7 @@ from shared.patch.move import plan_move
 from shared.patch.patch import is_large, plan_patch
 from shared.patch.rebase import Merger
 from shared.patch.replace_text import Reader, plan_replace_text
-from shared.patch.types import NewBlock, Plan, Present, Seen
+from shared.patch.types import NOTHING_SEEN, NewBlock, Plan, Present, Seen
 from shared.patch.verbs import plan_delete, plan_insert, plan_replace
 from shared.placeholders import require_placeholders, strangers
 from shared.protocol import (
@@ -35,13 +36,44 @@ from shared.protocol import (
     PatchRequest,
     ReplaceRequest,
     ReplaceTextRequest,
+    TextEdit,
     WriteOptions,
-    WriteRequest,
 )
-from shared.tree import NO_HINTS, Block, Fidelity, Node, Text
+from shared.protocol_suggestions import AnyWrite, DecideRequest, SuggestRequest
+from shared.suggestions.accepting import Now
+from shared.suggestions.proposing import proposed, proposed_text
+from shared.tree import NO_HINTS, Block, Fidelity, Hints, Node, Text
 
 Past = Sequence[tuple[str, str]] | None  # ids and Markdown at the base; (): no longer kept
-Rendering = Callable[[], Sequence[NewBlock]]
+
+
+class Rendering(msgspec.Struct, frozen=True):
+    """Makes the blocks of a call canonical; `make` needs the document no more.
+
+    Attributes:
+        chars: Of Markdown, that `make` has to render.
+    """
+
+    make: Callable[[], Sequence[NewBlock]]
+    chars: int = 0
+
+
+class _Shown(Container[str]):
+    """The blocks a caller was shown, looked up when first asked for: mostly nobody asks."""
+
+    def __init__(self, live: LiveDocument, caller: Caller, now: int) -> None:
+        self._known: Callable[[], Mapping[str, object]] = partial(
+            live.views.known, caller.principal, now
+        )
+        self._found: Mapping[str, object] | None = None
+
+    def __contains__(self, block_id: object) -> bool:
+        if self._found is None:
+            self._found = self._known()
+        return block_id in self._found
+
+
+Standing = tuple[Node, Hints, Present]  # a block of the document
 
 
 class NeedsPastError(Exception):
@@ -59,6 +91,7 @@ class Draft(msgspec.Struct, frozen=True):
         moment: Of the document and of what its author was shown: a plan is good while it stays.
         plan: Makes the plan; raises what the verb's planner raises.
         large: Planning takes so long that it belongs in a thread.
+        note: What its author says of what it suggests.
     """
 
     caller: Caller
@@ -67,12 +100,13 @@ class Draft(msgspec.Struct, frozen=True):
     moment: tuple[int, int]
     plan: Callable[[], Plan]
     large: bool = False
+    note: str = ""
 
 
 def draft(
     live: LiveDocument,
     caller: Caller,
-    request: WriteRequest,
+    request: AnyWrite,
     new: Sequence[NewBlock],
     now: int,
     past: Past = None,
@@ -84,23 +118,48 @@ def draft(
     Raises InvalidCursor, BaseExpired, NeedsPastError.
     """
     options, large = request.options, False
-    base = _base(live, options)
+    base = base_of(live, options)
     plan: Callable[[], Plan]
+    present, seen = live.present(), NOTHING_SEEN
     match request:
         case InsertRequest():
-            plan = partial(plan_insert, live.present(), new, request.after, options=options)
-        case ReplaceTextRequest():
-            present = live.present()
+            plan = partial(plan_insert, present, new, request.after)
+        case ReplaceTextRequest() | SuggestRequest():
             plan = _replacing_text(live, caller, request, present, base, now)
             searched = sum(len(block.text) + BLOCK_SEARCH_CHARS for block in present)
             large = len(request.edits) * searched > QUOTE_INLINE_CHARS
+        case DecideRequest():
+            pinned = held | _pinned(live, caller, now)
+            plan = partial(plan_decision, live, caller, request, as_now(live, caller, now, pinned))
         case _:
             seen = _seen(live, caller, base, now, past)
-            present = live.present()
-            pinned = held | _pinned(live, caller, now)
+            pinned = frozenset() if options.mode == "suggest" else held | _pinned(live, caller, now)
             plan = _of_seen(live, request, present, new, seen, base, pinned)
             large = max(len(present), len(new)) > MAX_DIFF_INLINE and is_large(present, new)
-    return Draft(caller, options, base, moment(live, caller), plan, large)
+    if "suggest" in (options.mode, options.on_conflict):
+        plan = partial(_proposed, plan, present, seen, options)
+    note = request.note if isinstance(request, SuggestRequest) else options.note
+    return Draft(caller, options, base, moment(live, caller), plan, large, note)
+
+
+def _proposed(
+    plan: Callable[[], Plan], present: Sequence[Present], seen: Seen, options: WriteOptions
+) -> Plan:
+    done = plan()
+    if done.suggested:  # each of its edits by itself, already
+        return done
+    return proposed(done, present, seen, options.mode, options.on_conflict)
+
+
+def as_now(
+    live: LiveDocument, caller: Caller, now: int, pinned: frozenset[str] = frozenset()
+) -> Now:
+    """What accepted suggestions are brought onto."""
+
+    def came(seq: int) -> frozenset[str]:
+        return frozenset(row.block_id for row in live.log.rows_since(seq) if row.kind == "added")
+
+    return Now(live.present(), reader_of(live, caller, now).parse, MERGER, came, pinned)
 
 
 def moment(live: LiveDocument, caller: Caller) -> tuple[int, int]:
@@ -164,12 +223,29 @@ def _of_seen(
 def _replacing_text(
     live: LiveDocument,
     caller: Caller,
-    request: ReplaceTextRequest,
+    request: ReplaceTextRequest | SuggestRequest,
     present: Sequence[Present],
     base: Cursor | None,
     now: int,
 ) -> Callable[[], Plan]:
     """It quotes what it is about, so nothing else need have been seen."""
+    rows = () if base is None else live.log.rows_since(base.seq)
+    touched = frozenset(row.block_id for row in rows if row.principal != caller.principal)
+    section = request.section_id if isinstance(request, ReplaceTextRequest) else None
+    reader = reader_of(live, caller, now)
+
+    def plan_of(edits: Sequence[TextEdit]) -> Plan:
+        return plan_replace_text(
+            present, edits, section, reader=reader, options=request.options, touched=touched
+        )
+
+    if isinstance(request, SuggestRequest) or request.options.mode == "suggest":
+        return partial(proposed_text, present, request.edits, plan_of)
+    return partial(plan_of, request.edits)
+
+
+def reader_of(live: LiveDocument, caller: Caller, now: int) -> Reader:
+    """How a text for the document is read, as of now: it needs the document no more."""
     index, known = live.index, live.views.known(caller.principal, now)
     trees = {one: (index.node(one), index.hints(one)) for one in index.ids}
 
@@ -185,26 +261,18 @@ def _replacing_text(
         ours = _ours((trees, known), parsed.blocks)
         return canonical_blocks(parsed.blocks, parsed.fidelity, ours)
 
-    rows = () if base is None else live.log.rows_since(base.seq)
-    return partial(
-        plan_replace_text,
-        present,
-        request.edits,
-        request.section_id,
-        reader=Reader(block_of, read, lambda block: NewBlock.of(block, canonical(block))),
-        options=request.options,
-        touched={row.block_id for row in rows if row.principal != caller.principal},
-    )
+    return Reader(block_of, read, lambda block: NewBlock.of(block, canonical(block)))
 
 
 _NOTHING: Final = (None, NO_HINTS)
+_NO_BLOCKS: Final[Mapping[str, Standing]] = {}
 
 
 # --- what was sent -------------------------------------------------------------------------------
 
 
-def rendering(live: LiveDocument, caller: Caller, request: WriteRequest, now: int) -> Rendering:
-    """Makes the blocks of a call canonical. What it returns needs the document no more.
+def rendering(live: LiveDocument, caller: Caller, request: AnyWrite, now: int) -> Rendering:
+    """What makes the blocks of a call canonical.
 
     A line that looks like an anchor is one when it names a block that is or was, as far as the
     log or what the caller was shown tells; else it is text.
@@ -212,8 +280,8 @@ def rendering(live: LiveDocument, caller: Caller, request: WriteRequest, now: in
     Raises UnsupportedMarkup for a placeholder that stands for nothing in the document.
     """
     if not isinstance(request, PatchRequest | InsertRequest | ReplaceRequest):
-        return tuple
-    known = live.views.known(caller.principal, now)
+        return Rendering(tuple)
+    known = _Shown(live, caller, now)
     index, fidelity = live.index, request.fidelity
     if isinstance(request, InsertRequest):
         fidelity = (*fidelity, *strangers(request.blocks))
@@ -223,20 +291,34 @@ def rendering(live: LiveDocument, caller: Caller, request: WriteRequest, now: in
             request.blocks, lambda one: index.node(one) if one in index else None, nodes, known
         )
     ours = _ours((index, known, live.log), request.blocks)
-    return partial(canonical_blocks, request.blocks, fidelity, ours)
+    standing = _standing(live, request.blocks)
+    sources = [block.source for block in request.blocks]
+    # To see that a block stands there already costs no more than a character.
+    chars = len(sources) + sum(len(source) for source in sources if source not in standing)
+    return Rendering(partial(canonical_blocks, request.blocks, fidelity, ours, standing), chars)
 
 
-def sent_chars(request: WriteRequest) -> int:
-    """How much `rendering` has to do, in characters of Markdown."""
-    if not isinstance(request, PatchRequest | InsertRequest | ReplaceRequest):
-        return 0
-    return sum(len(block.source) for block in request.blocks)
+def _standing(live: LiveDocument, sent: Iterable[Block]) -> dict[str, Standing]:
+    """By their Markdown, blocks of the document that were sent as they are, to all appearance."""
+    texts = {block.text: block for block in live.present()}
+    index = live.index
+    return {
+        block.source: (index.node(one.block_id), index.hints(one.block_id), one)
+        for block in sent
+        if (one := texts.get(block.source)) is not None
+    }
 
 
 def canonical_blocks(
-    sent: Sequence[Block], fidelity: Sequence[Fidelity], ours: Container[str]
+    sent: Sequence[Block],
+    fidelity: Sequence[Fidelity],
+    ours: Container[str],
+    standing: Mapping[str, Standing] = _NO_BLOCKS,
 ) -> list[NewBlock]:
-    """Blocks as parsed, each with its Markdown and what of it could not be kept."""
+    """Blocks as parsed, each with its Markdown and what of it could not be kept.
+
+    What equals a block of `standing` reads like it, and is not rendered again.
+    """
     notes: dict[int, list[str]] = {}
     for note in fidelity:
         notes.setdefault(note.index, []).append(note.what)
@@ -244,7 +326,12 @@ def canonical_blocks(
     for number, block in enumerate(sent):
         *line, own = _with_foreign_anchor_as_text(block, ours)
         new += [NewBlock.of(one, canonical(one)) for one in line]
-        new.append(NewBlock.of(own, canonical(own), tuple(notes.get(number, ()))))
+        told = tuple(notes.get(number, ()))
+        there = standing.get(own.source)
+        if there is not None and (own.node, own.hints) == there[:2]:
+            new.append(NewBlock(own, there[2].text, there[2].digest, len(own.source), told))
+        else:
+            new.append(NewBlock.of(own, canonical(own), told))
     return new
 
 
@@ -288,7 +375,8 @@ MERGER: Final = Merger(_parse_one, canonical)
 # --- what was seen -------------------------------------------------------------------------------
 
 
-def _base(live: LiveDocument, options: WriteOptions) -> Cursor | None:
+def base_of(live: LiveDocument, options: WriteOptions) -> Cursor | None:
+    """Where the author of a write said they were. Raises InvalidCursor."""
     return None if options.base is None else live.cursors.decode(options.base, live.log.head)
 
 

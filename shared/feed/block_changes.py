@@ -127,6 +127,11 @@ class ChangeLog:
         self._trim(max(MIN_CHANGE_ROWS, CHANGE_ROWS_PER_BLOCK * blocks), first)
         return Appended(tuple(rows), tuple(superseded), self.floor)
 
+    def take(self) -> int:
+        """The next number, for a change of something that is no block."""
+        self.head += 1
+        return self.head
+
     def rows_since(self, seq: int) -> Iterator[Row]:
         """The kept rows past `seq`, newest first."""
         for row in reversed(self._rows.values()):
@@ -150,6 +155,7 @@ class ChangeLog:
         max_chars: int,
         exclude: str | None = None,
         reader: str | None = None,
+        until: int | None = None,
     ) -> Page:
         """What a reader at `cursor` is told next.
 
@@ -161,7 +167,8 @@ class ChangeLog:
         and is asked only for blocks that may be given. Blocks that nobody but `exclude` touched
         since the cursor are left out; the mirror holds only for None. `reader` is who asks: a write
         whose author is behind tells of a block that came after the author's cursor, so one that the
-        reader touched since is named when it is gone.
+        reader touched since is named when it is gone. `until`: there is no room for what else is
+        numbered beyond that: the page ends there at the latest.
         """
         if cursor.seq < self.floor:
             return Page((), (), self.head, cut=False, more=False, too_old=True)
@@ -171,10 +178,10 @@ class ChangeLog:
             if exclude is None or any(row.principal != exclude for row in rows)
         ]
         since.reverse()
-        if not since:
+        if not since and until is None:
             return Page((), (), self.head, cut=False, more=False)
         place = {block_id: n for n, block_id in enumerate(order)}
-        given, end = self._fill(since, place, size, max_chars)
+        given, end = self._fill(since, place, size, max_chars, until)
         more = end is not None
         seq = self.head if end is None else end
         told = [(block_id, rows) for block_id, rows in since if rows[-1].seq <= seq]
@@ -198,12 +205,15 @@ class ChangeLog:
         place: dict[str, int],
         size: Callable[[str], int],
         max_chars: int,
+        until: int | None,
     ) -> tuple[dict[str, list[Row]], int | None]:
         """The blocks that fit, and the last row of the last one when not all did."""
         given: dict[str, list[Row]] = {}
         room = max_chars
         end = 0
         for block_id, rows in since:
+            if until is not None and rows[-1].seq > until:
+                break
             if block_id not in place:
                 continue
             room -= size(block_id)
@@ -211,7 +221,7 @@ class ChangeLog:
                 return given, end
             given[block_id] = rows
             end = rows[-1].seq
-        return given, None
+        return given, until
 
     def _since(self, seq: int) -> Iterator[tuple[str, list[Row]]]:
         """Blocks with rows past `seq` and those rows; the block touched last comes first."""

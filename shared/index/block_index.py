@@ -22,6 +22,7 @@ from shared.index.reader import BlockReader, StockReader
 from shared.index.record import Entry, Lately, SavedIndex, SpliceWriter, carry_on
 from shared.index.settlement import Known, Seen, Touched, Words, settle_ids
 from shared.tree import NO_HINTS, Hints, Node
+from shared.yjs.raw_xml import raw_transaction
 
 __all__ = ["BlockIndex", "SavedIndex", "Settled"]
 
@@ -105,8 +106,9 @@ class BlockIndex:
         if children is None or len(children) != len(entries):
             return None
         with self._fragment.doc.transaction():
+            txn = raw_transaction(self._fragment)
             for child, entry in zip(children, entries, strict=True):
-                if id_attribute(child) != entry.known.attribute:
+                if id_attribute(child, txn) != entry.known.attribute:
                     return None
         return [Slot(child) for child in children]
 
@@ -182,9 +184,11 @@ class BlockIndex:
     def warm(self, count: int) -> bool:
         """Read the words of up to `count` blocks not read since the load; True when all are.
 
-        Until then ids of changed blocks go by place where words would decide. A block that holds
-        other words than the index says counts as touched: the next settling puts it right.
+        What changes before goes by place where words would decide. A block that holds other words
+        than the index says counts as touched: the next settling puts it right.
         """
+        if not self._cold:
+            return True
         observer = self._observer
         with self._fragment.doc.transaction():
             while self._cold and count > 0:
@@ -194,7 +198,7 @@ class BlockIndex:
                 entry = _entry_of(slot)
                 if entry.known.words.head is None:
                     count -= 1
-                    words = Words.of(self._reader.words(slot.element))
+                    words = Words.of(self._reader.words(slot.element, slot.node))
                     if words.digest != entry.known.words.digest:
                         observer.touch(slot)
                         continue
@@ -278,7 +282,7 @@ class BlockIndex:
         if slot.element is None:
             return None
         if slot.entry is None:
-            attribute = id_attribute(slot.element)
+            attribute = id_attribute(slot.element, raw_transaction(self._fragment))
         else:
             attribute = slot.attribute if slot.attribute_set else slot.entry.known.attribute
             if not slot.inside:

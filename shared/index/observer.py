@@ -21,6 +21,7 @@ from shared.index.order import PIECE, BlockOrder
 from shared.index.record import Entry
 from shared.limits import MAX_ID_ATTRIBUTE_CHARS
 from shared.tree import Node
+from shared.yjs.raw_xml import RawTransaction
 
 ID: Final = "id"  # the attribute; a courtesy to editors, the index is the truth
 
@@ -236,9 +237,9 @@ class BlockObserver:
                 slot.inside = True
 
 
-def id_attribute(element: XmlElement | XmlText) -> str | None:
+def id_attribute(element: XmlElement | XmlText, txn: RawTransaction) -> str | None:
     """The attribute `id` as far as the index takes note of it."""
-    return id_value(element.attributes.get(ID))
+    return id_value(element.integrated.attribute(txn, ID))
 
 
 def id_value(value: object) -> str | None:
