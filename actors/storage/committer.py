@@ -1,8 +1,10 @@
 """Group commit: batches -> one transaction each -> broadcast, then replies.
 
-While a batch commits, the next one gathers; there is no timer. Nothing that a batch holds is told
-to anyone before it is on disk: whoever computed something from the live document hands over a
-callback, and gets it back when everything visible at that instant is stored.
+While a batch commits, the next one gathers. A batch costs a transaction, an fsync and a message to
+every editor, however little it holds. So batches begin some milliseconds apart: who edits alone
+never waits for that, and of many who type at once each transaction takes several. Nothing that a
+batch holds is told to anyone before it is on disk: whoever computed something from the live
+document hands over a callback, and gets it back when everything visible at that instant is stored.
 """
 
 from __future__ import annotations
@@ -25,8 +27,16 @@ from actors.storage.stored import (
     NotCommittedError,
 )
 from shared.errors import DocactorError, ShuttingDown
-from shared.limits import MAX_BATCHES_WAITING
-from shared.stored import Checkpoint, Effects, StoredAnswer, StoredBudget
+from shared.limits import COMMIT_EVERY_S, MAX_BATCHES_WAITING
+from shared.stored import (
+    Checkpoint,
+    Effects,
+    StoredAnswer,
+    StoredBudget,
+    StoredReader,
+    StoredVersion,
+)
+from shared.stored_annotations import Annotations
 
 Release = Callable[[DocactorError | None], None]
 
@@ -39,13 +49,15 @@ class Committed(msgspec.Struct, frozen=True):
         update: All its updates as one, merged from the stored bytes: re-encoding the document
             would show what the next batch has not yet stored. Empty when it held none.
         change_seq: Head of the change feed after it.
-        principals: Who made its change rows.
+        principals: Who made its change rows, threads, messages and suggestions.
+        event_seq: The last event after it.
     """
 
     seq: int
     update: bytes
     change_seq: int
     principals: frozenset[str]
+    event_seq: int = 0
 
 
 class _Gathering:
@@ -66,11 +78,13 @@ class Failure(msgspec.Struct, frozen=True):
 
     Attributes:
         last_seq: The last update of the failed batch; None when it held none.
+        head: The change feed's head after it; None when it raised none.
         known: True when nothing of it is stored, False when only a reload can tell.
         first: Releases of the failed batch; `behind`: of those gathered after it.
     """
 
     last_seq: int | None
+    head: int | None
     known: bool
     cause: Exception
     first: Callable[[DocactorError | None], None]
@@ -82,6 +96,7 @@ class Committer:
 
     Attributes:
         seq, change_seq: The last update and the head of the change feed that are on disk.
+        event_seq: The last event that is.
     """
 
     def __init__(
@@ -90,11 +105,16 @@ class Committer:
         seq: int = 0,
         change_seq: int = 0,
         tally: CommitTally | None = None,
+        every_s: float = COMMIT_EVERY_S,
+        event_seq: int = 0,
     ) -> None:
         self.store = store
+        self._every_s = every_s
+        self._next_at = 0.0  # of time.perf_counter: when the next batch may begin
         self._tally = tally or CommitTally()
         self.seq = seq
         self.change_seq = change_seq
+        self.event_seq = event_seq
         self._waiting: deque[_Gathering] = deque()
         self._in_flight: _Gathering | None = None
         self._wake: Final = asyncio.Event()
@@ -115,19 +135,41 @@ class Committer:
     def add(self, effects: Effects) -> None:
         self._open().batch.add(effects)
 
+    def add_annotations(self, new: Annotations) -> None:
+        """In the same transaction as the effects added just before, or one of its own."""
+        if new:
+            self._last().batch.annotations.add(new)
+
     def add_answer(self, answer: StoredAnswer) -> None:
         """To be stored in the same transaction as the effects added just before."""
-        self._open().batch.answers.append(answer)
+        self._last().batch.answers.append(answer)
 
     def add_views(self, views: dict[str, bytes]) -> None:
         """What was shown to whom. Goes out with the batch that gathers, or makes one."""
         if views:
             self._open().batch.views |= views
 
+    def add_readers(self, *readers: StoredReader) -> None:
+        """When people were reading. Goes out with the batch that gathers, or makes one."""
+        if readers:
+            self._open().batch.readers |= {one.person: one for one in readers}
+
+    def add_person(self, principal: str, person: str) -> None:
+        """Who is behind an agent, in the same transaction as the effects added just before."""
+        self._last().batch.people[principal] = person
+
     def add_budgets(self, *budgets: StoredBudget) -> None:
         """What was spent, in the same transaction as the effects added just before."""
         if budgets:
-            self._open().batch.budgets |= {one.principal: one for one in budgets}
+            self._last().batch.budgets |= {one.principal: one for one in budgets}
+
+    def add_name(self, principal: str, name: str) -> None:
+        """What somebody is called who made no change of the document itself."""
+        self._last().batch.principals[principal] = name
+
+    def add_version(self, version: StoredVersion) -> None:
+        """Of a state that is on disk or in what has been gathered so far."""
+        self._open().batch.versions.append(version)
 
     def add_checkpoint(self, checkpoint: Checkpoint) -> None:
         self._open().batch.checkpoint = checkpoint
@@ -173,8 +215,10 @@ class Committer:
         while True:
             await self._wake.wait()
             while self._waiting:
+                await self._gather_on()
                 gathering = self._in_flight = self._waiting.popleft()
                 began = time.perf_counter()
+                self._next_at = began + self._every_s
                 try:
                     await self.store.commit(gathering.batch)
                 except (NotCommittedError, CommitUnknownError, FencedError) as error:
@@ -201,6 +245,12 @@ class Committer:
             gathering.release(ShuttingDown("The document was closed before this was stored."))
         self._idle.set()
 
+    async def _gather_on(self) -> None:
+        """Waits while the next batch comes too soon after the last and has room for more."""
+        wait_s = self._next_at - time.perf_counter()
+        if wait_s > 0 and not self._finishing and not self._waiting[0].batch.full:
+            await asyncio.sleep(wait_s)
+
     def _open(self) -> _Gathering:
         if not self._waiting or self._waiting[-1].batch.full:
             self._waiting.append(_Gathering())
@@ -208,18 +258,26 @@ class Committer:
             self._idle.clear()
         return self._waiting[-1]
 
+    def _last(self) -> _Gathering:
+        """What was gathered last, however full it is: for what belongs to it."""
+        return self._waiting[-1] if self._waiting else self._open()
+
     def _publish(self, gathering: _Gathering) -> None:
         batch = gathering.batch
-        if batch.updates:
+        head = batch.head
+        event_seq = max(batch.annotations.events, default=self.event_seq)
+        if head is not None or event_seq > self.event_seq:
             data = [update.data for update in batch.updates]
-            last = batch.updates[-1]
+            by = frozenset(row.principal for row in batch.rows.values())
             committed = Committed(
-                seq=last.seq,
-                update=data[0] if len(data) == 1 else merge_updates(*data),
-                change_seq=last.change_seq,
-                principals=frozenset(row.principal for row in batch.rows.values()),
+                seq=batch.updates[-1].seq if data else self.seq,
+                update=data[0] if len(data) == 1 else merge_updates(*data) if data else b"",
+                change_seq=self.change_seq if head is None else head,
+                principals=by | batch.annotations.authors,
+                event_seq=event_seq,
             )
             self.seq, self.change_seq = committed.seq, committed.change_seq
+            self.event_seq = event_seq
             for listener in self._listeners:
                 listener(committed)
         self._in_flight = None
@@ -239,6 +297,7 @@ class Committer:
         updates = gathering.batch.updates
         return Failure(
             last_seq=updates[-1].seq if updates else None,
+            head=gathering.batch.head,
             known=not isinstance(error, CommitUnknownError),
             cause=error,
             first=gathering.release,

@@ -11,10 +11,20 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from actors.storage.annotating import digest_of, message_of, thread_of
 from actors.storage.sql import load_queries
 from actors.storage.stored import checksum
 from shared.feed.block_changes import Row
-from shared.stored import Checkpoint, StoredAnswer, StoredBudget, StoredUpdate
+from shared.stored import (
+    Authored,
+    Checkpoint,
+    StoredAnswer,
+    StoredBudget,
+    StoredReader,
+    StoredUpdate,
+    StoredVersion,
+)
+from shared.stored_annotations import Annotations, StoredAgent, StoredEvent, StoredSuggestion
 
 Q: Final = load_queries("queries_repair.sql")
 T = TypeVar("T")
@@ -25,6 +35,7 @@ class FileContent(msgspec.Struct):
 
     Attributes:
         meta: By key; see schema.sql.
+        authors: Each with the number of the merged update it belongs to.
         damaged_updates, damaged_checkpoints: Numbers of rows whose checksum does not fit.
         unreadable: Tables of which a part could not be read.
     """
@@ -39,6 +50,11 @@ class FileContent(msgspec.Struct):
     views: dict[str, bytes] = {}
     answers: tuple[StoredAnswer, ...] = ()
     budgets: tuple[StoredBudget, ...] = ()
+    versions: tuple[StoredVersion, ...] = ()
+    authors: tuple[tuple[int, Authored], ...] = ()
+    readers: tuple[StoredReader, ...] = ()
+    people: dict[str, str] = {}
+    annotations: Annotations = msgspec.field(default_factory=Annotations)
     unreadable: tuple[str, ...] = ()
 
     @property
@@ -81,7 +97,30 @@ def read_content(copy: sqlite3.Connection) -> FileContent:
         views=dict(reader.read("views", lambda row: (str(row[0]), bytes(row[1])))),
         answers=tuple(reader.read("answers", lambda row: StoredAnswer(*row))),
         budgets=tuple(reader.read("budgets", lambda row: StoredBudget(*row))),
+        versions=tuple(reader.read("versions", lambda row: StoredVersion(*row))),
+        authors=tuple(reader.read("authors", lambda row: (row[0], Authored(*row[1:])))),
+        readers=tuple(reader.read("readers", lambda row: StoredReader(*row))),
+        people=dict(reader.read("people", lambda row: (str(row[0]), str(row[1])))),
+        annotations=_annotations(reader),
         unreadable=tuple(reader.unreadable),
+    )
+
+
+def _annotations(reader: _Reader) -> Annotations:
+    threads = reader.read("threads", thread_of)
+    messages = reader.read("messages", message_of)
+    suggestions = reader.read("suggestions", lambda row: StoredSuggestion(*row))
+    events = reader.read("events", lambda row: StoredEvent(*row))
+    roster = reader.read("roster", lambda row: StoredAgent(*row))
+    digests = reader.read("digests", digest_of)
+    there = {one.thread_id for one in threads}
+    return Annotations(
+        {one.thread_id: one for one in threads},
+        {one.message_id: one for one in messages if one.thread_id in there},
+        {one.suggestion_id: one for one in suggestions},
+        {one.seq: one for one in events},
+        {one.principal: one for one in roster},
+        {one.principal: one for one in digests},
     )
 
 

@@ -10,16 +10,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from actors.storage.stored import DocumentStore
 from shared.errors import IdempotencyMismatch
 from shared.limits import MAX_IDEMPOTENT_ANSWER
-from shared.protocol import Caller, WriteRequest, WriteResult
+from shared.protocol import Caller, WriteResult
+from shared.protocol_chat import PostedMessage
+from shared.protocol_history import RestoreRequest, RestoreResult
+from shared.protocol_suggestions import AnyWrite
 from shared.stored import StoredAnswer
 
 _DECODER = msgspec.msgpack.Decoder(WriteResult)
+_OTHERS: Final[dict[str, msgspec.msgpack.Decoder[Any]]] = {
+    "restore": msgspec.msgpack.Decoder(RestoreResult),
+    "post_chat_message": msgspec.msgpack.Decoder(PostedMessage),
+    "reply": msgspec.msgpack.Decoder(PostedMessage),
+}
+R = TypeVar("R", bound=msgspec.Struct)
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -30,50 +39,59 @@ class Slot(msgspec.Struct, frozen=True):
     key: str
     arguments: bytes
 
-    def answer(self, result: WriteResult, at: int) -> StoredAnswer:
+    def answer(self, result: msgspec.Struct, at: int) -> StoredAnswer:
         """The result as stored; one that is too large is kept as counts and cursor."""
         encoded = msgspec.msgpack.encode(result)
-        if len(encoded) > MAX_IDEMPOTENT_ANSWER:
+        if len(encoded) > MAX_IDEMPOTENT_ANSWER and isinstance(result, WriteResult):
             short = msgspec.structs.replace(result, blocks=(), removed=(), kept=(), conflicts=())
             encoded = msgspec.msgpack.encode(short)
         return StoredAnswer(self.principal, self.verb, self.key, self.arguments, encoded, at)
+
+
+def slot_of(verb: str, caller: Caller, request: msgspec.Struct, key: str | None) -> Slot | None:
+    """The slot of a call; None: it carries no key."""
+    if key is None:
+        return None
+    arguments = blake2b(msgspec.msgpack.encode(request), digest_size=16).digest()
+    return Slot(caller.principal, verb, key, arguments)
+
+
+LookUp = Callable[[Slot], Awaitable[StoredAnswer | None]]  # what is stored under a slot's key
 
 
 class Once:
     """The calls in flight of one document."""
 
     def __init__(self) -> None:
-        self._running: dict[tuple[str, str, str], tuple[bytes, asyncio.Future[WriteResult]]] = {}
+        self._running: dict[tuple[str, str, str], tuple[bytes, asyncio.Future[Any]]] = {}
 
-    def slot(self, verb: str, caller: Caller, request: WriteRequest) -> Slot | None:
+    def slot(self, verb: str, caller: Caller, request: AnyWrite | RestoreRequest) -> Slot | None:
         """None when the call carries no key."""
         key = request.options.idempotency_key
-        if key is None:
-            return None
-        arguments = blake2b(msgspec.msgpack.encode(request), digest_size=16).digest()
-        return Slot(caller.principal, verb, key, arguments)
+        return slot_of(verb, caller, request, key)
 
-    async def run(
-        self, slot: Slot, store: DocumentStore, write: Callable[[], Awaitable[WriteResult]]
-    ) -> WriteResult:
+    async def run(self, slot: Slot, look_up: LookUp, write: Callable[[], Awaitable[R]]) -> R:
         """The stored answer, or that of the call in flight, or that of `write`.
 
-        Raises IdempotencyMismatch when the key was used with other arguments.
+        Raises IdempotencyMismatch when the key was used with other arguments, and as `look_up` and
+        `write`.
         """
         name = (slot.principal, slot.verb, slot.key)
         if name in self._running:
             arguments, first = self._running[name]
             _check(slot, arguments)
             try:
-                return await asyncio.shield(first)
+                answer: R = await asyncio.shield(first)
             except asyncio.CancelledError:
                 if not first.cancelled():
                     raise  # this caller has gone
-            return await self.run(slot, store, write)  # the other one has: the write may be there
-        future: asyncio.Future[WriteResult] = asyncio.get_running_loop().create_future()
+            else:
+                return answer
+            return await self.run(slot, look_up, write)  # the other one has: the write may be there
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._running[name] = (slot.arguments, future)
         try:
-            result = await self._stored(slot, store) or await write()
+            result: R = await self._stored(slot, look_up) or await write()
         except asyncio.CancelledError:
             future.cancel()
             raise
@@ -87,12 +105,12 @@ class Once:
         finally:
             del self._running[name]
 
-    async def _stored(self, slot: Slot, store: DocumentStore) -> WriteResult | None:
-        stored = await store.answer(slot.principal, slot.verb, slot.key)
+    async def _stored(self, slot: Slot, look_up: LookUp) -> Any:
+        stored = await look_up(slot)
         if stored is None:
             return None
         _check(slot, stored.arguments)
-        return _DECODER.decode(stored.answer)
+        return _OTHERS.get(slot.verb, _DECODER).decode(stored.answer)
 
 
 def _check(slot: Slot, arguments: bytes) -> None:

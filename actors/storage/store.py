@@ -13,40 +13,54 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import aiosqlite
 import anyio
 import msgspec
 
+from actors.storage import past, retaining
+from actors.storage.annotating import load_annotations, write_annotations
 from actors.storage.copying import copy_database, copy_file, is_damage, make_folder, sync_folder
 from actors.storage.file_content import copy_in_memory
 from actors.storage.migrations import DOCUMENT, NewerSchemaError, NoSchemaError
-from actors.storage.sql import SCHEMA, load_queries, section, statements
+from actors.storage.past import checkpoint_of, gapless, seq_of, update_of, version_of
+from actors.storage.queries import Q
+from actors.storage.sql import SCHEMA, section, statements
 from actors.storage.stored import (
     Batch,
     CommitUnknownError,
     FencedError,
+    Mergeable,
     NotCommittedError,
     StaleEpochError,
-    StoredState,
+    StoreClosedError,
     checkpoint_row,
-    checkpoints_to_keep,
-    checksum,
+    reader_row,
     update_row,
+    version_row,
 )
 from actors.storage.wal import damaged_wal_of, lost_commits, wal_of
 from actors.upkeep.examine import examine
 from shared.checkup import Checkup, Copied
 from shared.errors import DocactorError, DocumentCorrupt, StorageUnavailable
 from shared.feed.block_changes import Row
+from shared.history.merging import Span
 from shared.limits import BUDGET_TTL_MS, IDEMPOTENCY_TTL_MS
-from shared.stored import Checkpoint, Loaded, StoredAnswer, StoredUpdate
+from shared.stored import (
+    Checkpoint,
+    Loaded,
+    StoredAnswer,
+    StoredReader,
+    StoredState,
+    StoredUpdate,
+    StoredVersion,
+    StoredWindow,
+)
 
-Q: Final = load_queries("queries_document.sql")
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -137,7 +151,7 @@ class SqliteStore:
     async def load(self) -> Loaded:
         try:
             return await self._read(_load)
-        except KeyError as error:
+        except (KeyError, msgspec.DecodeError) as error:
             raise DocumentCorrupt("The document's file cannot be read.") from error
 
     async def commit(self, batch: Batch) -> None:
@@ -148,8 +162,29 @@ class SqliteStore:
     async def probe(self) -> None:
         await self._run(lambda db: self._guarded(db, _touch))
 
-    async def trim(self, before: int) -> None:
-        await self._run(lambda db: self._guarded(db, lambda db: _trim(db, before)))
+    async def trim(self, before: int) -> bool:
+        more = False
+
+        def write(db: sqlite3.Connection) -> None:
+            nonlocal more
+            more = retaining.trim(db, before)
+
+        await self._run(lambda db: self._guarded(db, write))
+        return more
+
+    async def mergeable(self, before: int, limit: int) -> Mergeable | None:
+        return await self._read(lambda db: retaining.mergeable(db, before, limit))
+
+    async def merge(self, spans: Sequence[Span], merged_to: int) -> None:
+        await self._run(
+            lambda db: self._guarded(db, lambda db: retaining.merge(db, spans, merged_to))
+        )
+
+    async def unpinned(self, before: int) -> int | None:
+        return await self._read(lambda db: retaining.unpinned(db, before))
+
+    async def pin(self, checkpoint: Checkpoint) -> None:
+        await self._run(lambda db: self._guarded(db, lambda db: retaining.pin(db, checkpoint)))
 
     async def answer(self, principal: str, verb: str, key: str) -> StoredAnswer | None:
         values = (principal, verb, key)
@@ -157,7 +192,7 @@ class SqliteStore:
         return StoredAnswer(principal, verb, key, *row) if row else None
 
     async def updates_after(self, seq: int) -> tuple[StoredUpdate, ...] | None:
-        return await self._read(lambda db: _updates_after(db, seq))
+        return await self._read(lambda db: past.updates_after(db, seq))
 
     async def back_up(self, target: Path) -> Copied:
         return await self._run(lambda db: copy_database(db, target))
@@ -185,7 +220,22 @@ class SqliteStore:
         _transaction(db, write)
 
     async def state_at(self, change_seq: int) -> StoredState | None:
-        return await self._read(lambda db: _state_at(db, change_seq))
+        return await self._read(lambda db: past.state_at(db, change_seq))
+
+    async def state_at_time(self, at: int) -> StoredState | None:
+        return await self._read(lambda db: past.state_at_time(db, at))
+
+    async def state_after(self, seq: int) -> StoredState | None:
+        return await self._read(lambda db: past.state_after(db, seq))
+
+    async def window(self, since: int) -> StoredWindow:
+        return await self._read(lambda db: past.window(db, since))
+
+    async def versions(self, before: int | None, limit: int) -> tuple[StoredVersion, ...]:
+        return await self._read(lambda db: past.versions(db, before, limit))
+
+    async def version(self, ref: int | str) -> StoredVersion | None:
+        return await self._read(lambda db: past.version(db, ref))
 
     async def close(self) -> None:
         if self._closed:
@@ -211,7 +261,7 @@ class SqliteStore:
             await stopped
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """As `_run`. Raises StorageUnavailable, DocumentCorrupt, whatever SQLite says."""
+        """As `_run`. What SQLite raises becomes StorageUnavailable or DocumentCorrupt."""
         try:
             return await self._run(work)
         except sqlite3.OperationalError as error:
@@ -221,12 +271,13 @@ class SqliteStore:
             raise DocumentCorrupt(f"The document's file cannot be read: {error}.") from error
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """One hop, to its end. Raises StoreClosedError, whatever SQLite says."""
         # Shielded: a cancelled call may still land, and nobody would know.
         try:
             return await _to_the_end(asyncio.ensure_future(self._hop(work)))
-        except ValueError as error:
-            if self._closed:  # meanwhile: aiosqlite knows no error of its own for that
-                raise StorageUnavailable("The document's file has just been closed.") from error
+        except (ValueError, sqlite3.ProgrammingError) as error:
+            if self._closed:  # meanwhile: neither knows an error of its own for that
+                raise StoreClosedError from error
             raise
 
     def _hop(self, work: Callable[[sqlite3.Connection], T]) -> Awaitable[T]:
@@ -242,6 +293,8 @@ async def _to_the_end(waiting: asyncio.Future[T]) -> T:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
         await asyncio.wait([waiting])
+        if not waiting.cancelled():
+            waiting.exception()  # looked at, for asyncio's sake: nobody is there to be told
         raise
 
 
@@ -322,8 +375,8 @@ def _load(db: sqlite3.Connection) -> Loaded:
     db.execute("BEGIN")
     try:
         meta = dict(db.execute(Q["get_meta"]).fetchall())
-        checkpoint = _checkpoint(db.execute(Q["newest_checkpoint"]).fetchone())
-        updates = [_update(row) for row in db.execute(Q["updates_after"], (_seq(checkpoint),))]
+        checkpoint = checkpoint_of(db.execute(Q["newest_checkpoint"]).fetchone())
+        updates = [update_of(row) for row in db.execute(Q["updates_after"], (seq_of(checkpoint),))]
         return Loaded(
             secret=meta["secret"],
             update_seq=meta["update_seq"],
@@ -333,59 +386,18 @@ def _load(db: sqlite3.Connection) -> Loaded:
             depth=meta["depth"],
             title=meta.get("title"),
             checkpoint=checkpoint,
-            updates=_gapless(updates, _seq(checkpoint), meta["update_seq"]),
+            updates=gapless(updates, seq_of(checkpoint), meta["update_seq"]),
             rows=tuple(Row(*row) for row in db.execute(Q["change_rows"])),
             principals=dict(db.execute(Q["principals"]).fetchall()),
             views=dict(db.execute(Q["views"]).fetchall()),
             budgets=dict(db.execute(Q["budgets"]).fetchall()),
+            readers={row[0]: StoredReader(*row) for row in db.execute(Q["readers"])},
+            people=dict(db.execute(Q["people"]).fetchall()),
+            version=version_of(db.execute(Q["newest_version"]).fetchone()),
+            annotations=load_annotations(db, meta),
         )
     finally:
         db.execute("ROLLBACK")
-
-
-def _seq(checkpoint: Checkpoint | None) -> int:
-    return checkpoint.seq if checkpoint else 0
-
-
-def _checkpoint(row: tuple[Any, ...] | None) -> Checkpoint | None:
-    if row is None:
-        return None
-    *fields, stored = row
-    checkpoint = Checkpoint(*fields)
-    if stored != checksum(checkpoint.seq, checkpoint.data, checkpoint.block_index):
-        raise DocumentCorrupt(f"Checkpoint {checkpoint.seq} is damaged.")
-    return checkpoint
-
-
-def _update(row: tuple[object, ...]) -> StoredUpdate:
-    *fields, stored = row
-    update = StoredUpdate(*fields)  # type: ignore[arg-type]  # columns are STRICT, in this order
-    if stored != checksum(update.seq, update.data, update.splice):
-        raise DocumentCorrupt(f"Update {update.seq} is damaged.")
-    return update
-
-
-def _gapless(updates: list[StoredUpdate], after: int, last: int) -> tuple[StoredUpdate, ...]:
-    if [update.seq for update in updates] != list(range(after + 1, last + 1)):
-        raise DocumentCorrupt("The document's log has a gap.")
-    return tuple(updates)
-
-
-def _state_at(db: sqlite3.Connection, change_seq: int) -> StoredState | None:
-    last = db.execute(Q["update_at_change"], (change_seq,)).fetchone()[0]
-    if last is None:
-        return None
-    checkpoint = _checkpoint(db.execute(Q["checkpoint_before"], (last,)).fetchone())
-    rows = db.execute(Q["updates_between"], (_seq(checkpoint), last))
-    updates = tuple(_update(row) for row in rows)
-    whole = [update.seq for update in updates] == list(range(_seq(checkpoint) + 1, last + 1))
-    return StoredState(checkpoint, updates) if whole else None
-
-
-def _updates_after(db: sqlite3.Connection, seq: int) -> tuple[StoredUpdate, ...] | None:
-    updates = tuple(_update(row) for row in db.execute(Q["updates_after"], (seq,)))
-    whole = not updates or updates[0].seq == seq + 1
-    return updates if whole else None
 
 
 def _transaction(db: sqlite3.Connection, write: Callable[[sqlite3.Connection], None]) -> None:
@@ -435,8 +447,9 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
         db.execute(Q["set_meta"], ("depth", batch.depth))
     if batch.updates:
         last = batch.updates[-1]
-        marks = (("update_seq", last.seq), ("head", last.change_seq), ("at", last.at))
-        db.executemany(Q["set_meta"], marks)
+        db.executemany(Q["set_meta"], (("update_seq", last.seq), ("at", last.at)))
+    if batch.head is not None:
+        db.execute(Q["set_meta"], ("head", batch.head))
     db.executemany(Q["set_principal"], batch.principals.items())
     db.executemany(Q["set_view"], batch.views.items())
     if batch.answers:
@@ -449,6 +462,10 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
     if budgets:
         db.execute(Q["drop_budgets"], (budgets[-1][2] - BUDGET_TTL_MS,))
         db.executemany(Q["set_budget"], budgets)
+    db.executemany(Q["set_reader"], map(reader_row, batch.readers.values()))
+    db.executemany(Q["set_person"], batch.people.items())
+    db.executemany(Q["add_version"], map(version_row, batch.versions))
+    write_annotations(db, batch.annotations)
     if batch.checkpoint is not None:
         db.execute(Q["add_checkpoint"], checkpoint_row(batch.checkpoint))
 
@@ -456,15 +473,6 @@ def _write(db: sqlite3.Connection, batch: Batch) -> None:
 def _touch(db: sqlite3.Connection) -> None:
     # A page is written, so that a disk that takes none is found out.
     db.execute(Q["set_meta"], ("probed", dict(db.execute(Q["get_meta"])).get("probed", 0) + 1))
-
-
-def _trim(db: sqlite3.Connection, before: int) -> None:
-    kept = checkpoints_to_keep(db.execute(Q["checkpoints"]).fetchall(), before)
-    for seq, _ in db.execute(Q["checkpoints"]).fetchall():
-        if seq not in kept:
-            db.execute(Q["drop_checkpoint"], (seq,))
-    if kept:
-        db.execute(Q["drop_updates"], (min(kept),))
 
 
 def _told_epoch(path: Path) -> int:

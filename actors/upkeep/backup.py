@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from actors.storage.copying import copy_file, make_folder, settled, sync_folder
+from actors.storage.migrations import CATALOG, NewerSchemaError, NoSchemaError
 from actors.storage.sql import load_queries
 from shared.checkup import Copied
 from shared.errors import InvalidArgument
@@ -138,15 +139,23 @@ def restore(
 
 
 def _freshen(path: Path) -> None:
-    """A document gets a new cursor secret; the catalog's documents are in nobody's hands."""
+    """A document gets a new cursor secret; the catalog's documents are in nobody's hands.
+
+    A catalog of an earlier version is brought up to this one, whose statements are used on it.
+    """
     db = sqlite3.connect(path, isolation_level=None)
     try:
         if path.name == CATALOG_FILE:
+            CATALOG.migrate(db)
             db.execute(_CATALOG_SQL["hand_back_all"])
         else:
             db.execute(_DOCUMENT_SQL["set_meta"], ("secret", secrets.token_bytes(16)))
     except sqlite3.Error as error:
         raise InvalidArgument(f"DIR: {path.name} cannot be used: {error}.") from error
+    except (NewerSchemaError, NoSchemaError) as error:
+        raise InvalidArgument(
+            f"DIR: {path.name} has schema {error.args[0]}; this version knows {CATALOG.version}."
+        ) from error
     finally:
         db.close()
 

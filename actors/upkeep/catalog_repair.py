@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from actors.directory.catalog import add_owner
 from actors.storage.copying import copy_database, sync_folder
 from actors.storage.document_files import DocumentFiles
 from actors.storage.file_content import copy_in_memory
@@ -22,7 +23,7 @@ from shared.directory_protocol import DocumentState
 from shared.slugs import is_usable, slugify, with_suffix
 
 Q: Final = load_queries("queries_catalog.sql")
-OWNER: Final = "owner"  # whoever runs the server: that of documents whose owner is not known
+OWNER: Final = "person:owner"  # whoever runs the server: that of documents whose owner is not known
 
 
 class CatalogDoctor:
@@ -144,5 +145,6 @@ class CatalogDoctor:
                 slug = with_suffix(slugify(title), secrets.choice)
             db.execute(Q["add_document"], (doc_id, slug, title, now, now, OWNER, None))
             db.execute(Q["document_ready"], (doc_id,))
+            add_owner(db, doc_id, OWNER, now)
             done.append(f"Document {doc_id} was taken in as {slug}.")
         return done

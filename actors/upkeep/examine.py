@@ -123,7 +123,7 @@ def row_problems(content: FileContent, present: Sequence[str]) -> list[str]:
     known = isinstance(head, int) and isinstance(floor, int) and bool(numbers)
     if known and not floor < min(numbers) <= max(numbers) <= head:
         found.append(f"Change rows are numbered outside {floor + 1} to {head}.")
-    if content.updates and content.updates[-1].change_seq != head:
+    if content.updates and max(content.updates[-1].change_seq, content.annotations.highest) != head:
         found.append("The last update and the change feed end at different numbers.")
     histories: dict[str, list[Row]] = {}
     for row in content.rows:

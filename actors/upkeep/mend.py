@@ -134,7 +134,10 @@ class _Mending:
         self.anew = True
         there = {update.seq: update for update in self.walk.behind}
         lost = []
+        inside = {seq for update in there.values() for seq in range(update.first, update.seq)}
         for seq in range(self.walk.end + 1, self.walk.last + 1):
+            if seq in inside:
+                continue  # the merged update that holds it decides
             update = there.get(seq)
             if update is None or not replay.can_apply(update.data):
                 lost.append(seq)
@@ -187,6 +190,7 @@ class _Mending:
     def _head(self) -> int:
         numbers = [row.seq for row in self.content.rows]
         numbers += [update.change_seq for update in self.content.updates]
+        numbers.append(self.content.annotations.highest)
         marked = self.content.meta.get("head")
         return max([marked if isinstance(marked, int) else 0, *numbers])
 
@@ -217,7 +221,16 @@ class _Mending:
             checkpoints=kept,
             principals=old.principals,
             budgets=old.budgets,
+            readers=old.readers,
+            people=old.people,
+            annotations=old.annotations,
         )
+        first = min((u.seq for u in updates), default=end)
+        there = {u.seq for u in updates}
+        content.versions = tuple(
+            v for v in old.versions if v.seq in checkpoints or first <= v.seq <= end
+        )
+        content.authors = tuple(one for one in old.authors if one[0] in there)
         if self.anew and updates:
             last = msgspec.structs.replace(updates[-1], change_seq=head)
             content.updates = (*updates[:-1], last)

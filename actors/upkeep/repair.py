@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from actors.storage.annotating import write_annotations
 from actors.storage.copying import copy_database, sync_folder
 from actors.storage.file_content import FileContent, copy_in_memory, read_content
 from actors.storage.migrations import DOCUMENT, NewerSchemaError, NoSchemaError
 from actors.storage.sql import SCHEMA, load_queries, section, statements
-from actors.storage.stored import checkpoint_row, update_row
+from actors.storage.stored import author_row, checkpoint_row, reader_row, update_row, version_row
 from actors.storage.wal import damaged_wal_of, lost_commits, readable_frames, wal_of
 from actors.upkeep.examine import examine
 from actors.upkeep.mend import BeyondRepairError, mend
@@ -199,6 +200,11 @@ def _built(content: FileContent) -> Iterator[sqlite3.Connection]:
         db.executemany(Q["add_answer"], answers)
         budgets = ((b.principal, b.data, b.at) for b in content.budgets)
         db.executemany(Q["set_budget"], budgets)
+        db.executemany(Q["set_reader"], map(reader_row, content.readers))
+        db.executemany(Q["set_person"], content.people.items())
+        db.executemany(Q["add_version"], map(version_row, content.versions))
+        write_annotations(db, content.annotations)
+        db.executemany(Q["add_author"], (author_row(*one) for one in content.authors))
         db.execute("COMMIT")
         yield db
     finally:

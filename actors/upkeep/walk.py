@@ -28,6 +28,12 @@ class Walk:
     def __init__(self, content: FileContent) -> None:
         self._content = content
         self._updates = content.sound_updates
+        self._begins = {update.first: update for update in self._updates.values()}
+        self._damaged = {
+            update.first: update.seq
+            for update in content.updates
+            if update.seq in content.damaged_updates
+        }
         self.breaks: list[Problem] = []
         self.bad: dict[int, Problem] = {}
         self.last = _last_seq(content)
@@ -66,7 +72,7 @@ class Walk:
         self.bad[seq] = Problem("checkpoint_differs", text)
 
     def _go(self) -> None:
-        first = min((u.seq for u in self._content.updates), default=self.last + 1)
+        first = min((u.first for u in self._content.updates), default=self.last + 1)
         if first > 1 and not self._restart(first - 1, exactly=True):
             text = f"The log begins at update {first}, and nothing holds what came before."
             self.breaks.append(Problem("log_gap", text))
@@ -83,22 +89,22 @@ class Walk:
                 return
 
     def _step(self, seq: int) -> Problem | None:
-        """Goes past one update, or says why not."""
-        update = self._updates.get(seq)
+        """Goes past the update that begins there, or says why not."""
+        update = self._begins.get(seq)
         if update is None:
-            if seq in self._content.damaged_updates:
-                return Problem("update_damaged", f"Update {seq} is damaged.")
+            if seq in self._damaged:
+                return Problem("update_damaged", f"Update {self._damaged[seq]} is damaged.")
             return Problem("log_gap", f"Update {seq} is missing.")
         try:
             self.replay.apply(update.data)
         except ReplayError as error:
-            return Problem("does_not_apply", f"Update {seq} does not apply: {error}.")
+            return Problem("does_not_apply", f"Update {update.seq} does not apply: {error}.")
         self.kept.append(update)
-        self.end = seq
-        checkpoint = self.sound.get(seq)
+        self.end = update.seq
+        checkpoint = self.sound.get(self.end)
         if checkpoint is not None and differs(self.replay, checkpoint):
-            del self.sound[seq]
-            self._differs(seq)
+            del self.sound[self.end]
+            self._differs(self.end)
         return None
 
     def _restart(self, seq: int, *, exactly: bool) -> bool:
