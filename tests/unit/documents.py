@@ -29,11 +29,31 @@ from shared.protocol import (
     WriteOptions,
     WriteResult,
 )
+from shared.protocol_history import (
+    CompareRequest,
+    CompareResult,
+    ListVersionsRequest,
+    ReadVersionRequest,
+    ReadVersionResult,
+    RestoreRequest,
+    RestoreResult,
+    SaveVersionRequest,
+    Version,
+)
+from shared.protocol_suggestions import (
+    DecideRequest,
+    DecideResult,
+    ListSuggestionsRequest,
+    SuggestRequest,
+    Verdict,
+)
+from shared.suggestions.info import SuggestionInfo
 from tests.unit.editors import Editor
 
 ANN = Caller("ann", "Ann")
 SCRIBE = Caller("scribe", "Scribe", person="ann", agent=True)
 OTHER = Caller("other", "Other", person="ann", agent=True)
+JUDGE = Caller("judge", "Judge", scopes=frozenset({"read", "suggest", "write"}), role="editor")
 
 
 class Bench:
@@ -159,6 +179,61 @@ class Bench:
             WriteOptions(**options),
         )
         return await self.document.replace_text(caller, request)
+
+    # --- history ---
+
+    async def versions(self, caller: Caller = SCRIBE, **arguments: Any) -> list[Version]:
+        request = ListVersionsRequest(**arguments)
+        return list((await self.document.list_versions(caller, request)).versions)
+
+    async def version(self, version: str, **arguments: Any) -> ReadVersionResult:
+        return await self.document.read_version(SCRIBE, ReadVersionRequest(version, **arguments))
+
+    async def save(self, name: str, version: str | None = None, caller: Caller = ANN) -> Version:
+        return await self.document.save_version(caller, SaveVersionRequest(name, version))
+
+    async def compare(
+        self, since: int | str, until: int | str | None = None, **arguments: Any
+    ) -> CompareResult:
+        request = CompareRequest(since, until, **arguments)
+        return await self.document.compare(SCRIBE, request)
+
+    async def restore(self, version: str, caller: Caller = SCRIBE, **options: Any) -> RestoreResult:
+        request = RestoreRequest(version, WriteOptions(**options))
+        return await self.document.restore(caller, request)
+
+    # --- suggestions ---
+
+    async def suggest(
+        self,
+        *edits: tuple[str, str],
+        caller: Caller = SCRIBE,
+        note: str = "",
+        anchor: str | None = None,
+        **options: Any,
+    ) -> WriteResult:
+        where = ref(anchor) if anchor else None
+        texts = tuple(TextEdit(old, new, where) for old, new in edits)
+        request = SuggestRequest(texts, note, WriteOptions(**options))
+        return await self.document.suggest(caller, request)
+
+    async def suggestions(
+        self, caller: Caller = SCRIBE, **arguments: Any
+    ) -> tuple[SuggestionInfo, ...]:
+        request = ListSuggestionsRequest(**arguments)
+        return (await self.document.list_suggestions(caller, request)).suggestions
+
+    async def decide(
+        self,
+        verdict: Verdict,
+        one: str | None = None,
+        *,
+        group: str | None = None,
+        caller: Caller = JUDGE,
+        **options: Any,
+    ) -> DecideResult:
+        request = DecideRequest(verdict, one, group, WriteOptions(**options))
+        return await self.document.decide_suggestion(caller, request)
 
     async def type(self, block: int, words: str, caller: Caller = ANN) -> None:
         """A person types at the end of a block, letter by letter."""

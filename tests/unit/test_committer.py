@@ -14,7 +14,8 @@ from actors.storage.stored import CommitUnknownError, NotCommittedError
 from shared.errors import DocactorError, ShuttingDown
 from shared.feed.block_changes import Row
 from shared.limits import MAX_BATCH_UPDATES
-from shared.stored import Effects, StoredUpdate
+from shared.stored import Effects, StoredAnswer, StoredUpdate
+from shared.stored_annotations import Annotations, StoredThread
 
 pytestmark = pytest.mark.anyio
 
@@ -106,6 +107,40 @@ async def test_what_gathers_while_a_batch_commits_is_one_transaction_and_one_upd
     assert follower.get_state() == writer.doc.get_state()
 
 
+async def test_the_first_batch_begins_at_once_and_one_hard_upon_it_gathers_a_while() -> None:
+    store, writer, broadcast = MemoryStore(), Writer(), list[Committed]()
+    committer = Committer(store, every_s=0.2)
+    committer.subscribe(broadcast.append)
+
+    async def body() -> None:
+        began = asyncio.get_running_loop().time()
+        committer.add(writer.edit())
+        await committer.settled()
+        assert asyncio.get_running_loop().time() - began < 0.1
+        for _ in range(4):
+            committer.add(writer.edit())
+            for _ in range(5):
+                await asyncio.sleep(0)
+        await committer.settled()
+
+    await during(committer, body)
+    assert [committed.seq for committed in broadcast] == [1, 5]
+
+
+async def test_a_committer_that_finishes_does_not_gather_on() -> None:
+    store, writer = MemoryStore(), Writer()
+    committer = Committer(store, every_s=3_600)
+
+    async def body() -> None:
+        committer.add(writer.edit())
+        await committer.settled()
+        committer.finish()
+        committer.add(writer.edit())
+
+    await during(committer, body)
+    assert store.commits == 2
+
+
 async def test_a_read_during_a_commit_waits_for_that_commit() -> None:
     store, writer = MemoryStore(), Writer()
     committer, gate = Committer(store), Gate(store)
@@ -135,6 +170,41 @@ async def test_batches_close_at_their_limit_and_the_backlog_shows() -> None:
     backlog.append(committer.backlogged)
     assert backlog == [False, True, False]
     assert store.commits == 2
+
+
+async def test_what_belongs_to_an_effect_is_stored_with_it_however_full_its_batch_is() -> None:
+    store, writer = MemoryStore(), Writer()
+    committer, gate = Committer(store), Gate(store)
+
+    async def body() -> None:
+        for _ in range(MAX_BATCH_UPDATES):
+            committer.add(writer.edit())
+        committer.add_answer(StoredAnswer("ann", "patch", "k", b"", b"", 1))
+        committer.add_annotations(Annotations({"t": StoredThread("t", 1, None, "ann", 1)}))
+        gate.let_through()
+        await committer.settled()
+
+    await during(committer, body)
+    assert store.commits == 1
+    assert (list(store.answers), list(store.annotations.threads)) == (
+        [("ann", "patch", "k")],
+        ["t"],
+    )
+
+
+async def test_what_stands_beside_the_text_is_told_of_without_an_update() -> None:
+    store, told = MemoryStore(), list[Committed]()
+    committer = Committer(store, seq=4, change_seq=7)
+    committer.subscribe(told.append)
+    thread = StoredThread("t", 8, None, "ann", 1)
+
+    async def body() -> None:
+        committer.add_annotations(Annotations({"t": thread}, head=8, authors=frozenset({"ann"})))
+        await committer.settled()
+
+    await during(committer, body)
+    assert told == [Committed(4, b"", 8, frozenset({"ann"}))]
+    assert (committer.seq, committer.change_seq, store.head) == (4, 8, 8)
 
 
 async def test_rows_superseded_within_their_own_batch_are_never_stored() -> None:

@@ -14,7 +14,7 @@ from gateway.mcp.context import ToolContext
 from gateway.mcp.profiles import AUTHOR
 from gateway.mcp.tools import _entries, _tool
 from gateway.settings import FIELDS, Settings
-from shared import limits, protocol
+from shared import limits, protocol, protocol_changes
 from shared.errors import BY_CODE, Moved
 from shared.wire import close_codes
 from tests.unit.gateway.fakes import FakeRouter
@@ -34,6 +34,12 @@ ANSWERS: Final[tuple[type[msgspec.Struct], ...]] = (
     protocol.Conflict,
     protocol.Remaining,
     protocol.FidelityNote,
+    protocol_changes.GetChangesResult,
+    protocol_changes.ChangedSection,
+    protocol_changes.ChangedBlockRow,
+    protocol_changes.ListChangesResult,
+    protocol_changes.DocumentChanges,
+    protocol_changes.UnreadDocument,
 )
 REFERENCE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference"
 

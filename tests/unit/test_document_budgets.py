@@ -72,7 +72,6 @@ FREE: dict[str, Act] = {
     "a stale anchor": lambda b: b.delete(f"{anchors_of(b)[1][:8]}-000000", caller=TIGHT),
     "a quote that is not there": lambda b: b.replace_text(("nowhere", "x"), caller=TIGHT),
     "a base of nobody's": lambda b: b.patch("# Other\n", caller=TIGHT, base=123),
-    "suggesting": lambda b: b.insert("x", caller=TIGHT, mode="suggest"),
 }
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from pycrdt import Array, Doc, Map, Text, XmlElement
+from pycrdt import Array, Doc, Map, Text, XmlElement, XmlText
 
 from actors.storage.stored import CommitUnknownError, FencedError, NotCommittedError
 from shared.errors import (
@@ -19,19 +19,22 @@ from shared.errors import (
     StorageUnavailable,
 )
 from shared.limits import CHECKPOINT_MAX_UPDATES, MAX_DEPTH, PROBE_S
-from tests.unit.documents import ANN, Bench, anchors, text_of
+from tests.unit.documents import ANN, Bench, anchors, block_id, text_of
 
 pytestmark = pytest.mark.anyio
 TEXT = "# Plan\n\nFirst words.\n"
 
 
 class Gate:
-    """Holds the store's commits until it is opened."""
+    """Holds the store's commits, or what looks into it, until it is opened."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, *, looks: bool = False) -> None:
         self.reached = asyncio.Event()
         self._open = asyncio.Event()
-        bench.store.before_commit = self._wait
+        if looks:
+            bench.store.before_look = self._wait
+        else:
+            bench.store.before_commit = self._wait
 
     async def _wait(self) -> None:
         self.reached.set()
@@ -146,6 +149,34 @@ async def test_whoever_lost_the_document_acknowledges_nothing() -> None:
     assert len(bench.store.updates) == 1
 
 
+async def test_who_looks_for_an_answer_while_the_document_is_lost_is_sent_on() -> None:
+    """A retry that meets a zombie between its fence and its end goes to whoever has it now."""
+    bench = await Bench.of(TEXT)
+    gate = Gate(bench, looks=True)
+    repeated = asyncio.create_task(bench.insert("New.", idempotency_key="k"))
+    await gate.reached.wait()
+    bench.store.fail = FencedError("a newer epoch")
+    with pytest.raises(Moved):
+        await bench.insert("Lost.")
+    gate.open()
+    with pytest.raises(Moved):
+        await repeated
+
+
+async def test_who_looks_for_an_answer_while_the_document_is_loaded_again_gets_it() -> None:
+    bench = await Bench.of(TEXT)
+    first = await bench.insert("New.", idempotency_key="k")
+    gate = Gate(bench, looks=True)
+    repeated = asyncio.create_task(bench.insert("New.", idempotency_key="k"))
+    await gate.reached.wait()
+    bench.store.fail = NotCommittedError("disk full")
+    with pytest.raises(StorageUnavailable):
+        await bench.insert("Lost.")
+    gate.open()
+    assert await repeated == first
+    assert (await bench.markdown()).count("New.") == 1
+
+
 async def test_an_update_that_would_break_a_limit_is_refused_whole() -> None:
     bench = await Bench.of(TEXT)
     editor = bench.editor()
@@ -223,6 +254,24 @@ async def test_loading_gives_exactly_what_was_there(rng: object) -> None:
     for _ in range(2):  # from the log, then from the checkpoint that closing made
         await bench.restart()
         assert (await bench.read(), bench.document.state_vector()) == before
+
+
+async def test_words_are_known_to_the_first_edit_after_a_load() -> None:
+    """An editor that strips ids swaps two lines and changes both: only words say which is which.
+
+    Words are read behind the first answers, and this edit comes before.
+    """
+    bench = await Bench.of("The river runs to the sea.\n\nStones lie on the ground.\n")
+    river, stones = map(block_id, anchors(await bench.read()))
+    editor = bench.editor(keeps_ids=False)
+    await bench.restart()
+    editor.document = bench.document
+    with editor.doc.transaction():
+        del editor.root.children[0:2]
+        for line in ("Stones lie on the wet ground.", "The river runs to the wide sea."):
+            editor.root.children.append(XmlElement("paragraph", {}, [XmlText(line)]))
+    editor.push()
+    assert [*map(block_id, anchors(await bench.read()))] == [stones, river]
 
 
 async def test_a_long_history_is_loaded_from_its_checkpoint() -> None:

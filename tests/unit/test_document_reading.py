@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec import UNSET
 from pycrdt import XmlElement
@@ -9,6 +11,8 @@ from pycrdt import XmlElement
 from shared.document import live_document
 from shared.errors import StaleAnchor, StaleBlock
 from shared.ids import anchor
+from shared.index.block_index import BlockIndex
+from shared.limits import RENDER_BLOCKS
 from shared.markdown.render import Rendered, render
 from shared.tree import Hints, Node
 from tests.unit.documents import Bench, anchors, block_id, ref
@@ -135,6 +139,37 @@ async def test_after_one_edit_one_block_is_rendered_and_one_is_read(
     await bench.document.close()
 
 
+async def test_after_one_edit_only_what_changed_and_what_is_shown_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+    fingerprint = BlockIndex.fingerprint
+
+    def counting(index: BlockIndex, block_id: str) -> str:
+        looked.append(block_id)
+        return fingerprint(index, block_id)
+
+    text = "\n\n".join(f"# Part {n}\n\nParagraph {n}." for n in range(300))
+    bench = await Bench.of(text)
+    await bench.read(max_chars=1_000_000)
+    monkeypatch.setattr(BlockIndex, "fingerprint", counting)
+    for at, arguments in ((1, {"outline": True}), (3, {"max_chars": 100}), (6, {"max_chars": 100})):
+        await bench.type(at, " typed")
+        read = await bench.read(**arguments)
+        assert len(set(looked)) < 20
+        assert read.total_chars == len(await bench.markdown())
+        looked.clear()
+    titles = [one.title for one in (await bench.read(outline=True)).outline or ()]
+    assert titles == [f"Part {n} typed" if n == 3 else f"Part {n}" for n in range(300)]
+
+
+async def test_a_text_is_found_however_its_block_is_marked_up() -> None:
+    words = ["a \N{NO-BREAK SPACE}b", "a *b* c", "a\\\nb", "a&#32;", "- a  b\n- c", "a \\* b"]
+    bench = await Bench.of("\n\n".join(words))
+    for wanted, found in (("a b", 4), ("a b c", 2), ("b c", 2), ("a * b", 1), ("x", 0)):
+        assert len((await bench.read(find=wanted)).hits or ()) == found, wanted
+
+
 async def test_what_the_text_leaves_out_is_told_anew_when_it_alone_changes() -> None:
     bench = await Bench.of("![a](b)\n\nx")
     before = await bench.read()
@@ -154,3 +189,22 @@ async def test_what_the_text_leaves_out_is_told_anew_when_it_alone_changes() -> 
         assert anchors(read) == anchors(before)
         assert all(note.block_id == block_id(anchors(read)[0]) for note in notes)
     await bench.document.close()
+
+
+async def test_others_get_their_turn_while_a_long_document_is_read_for_the_first_time() -> None:
+    bench = await Bench.of("\n\n".join(f"Paragraph {n}." for n in range(5 * RENDER_BLOCKS)))
+    await bench.restart()
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    waiting = asyncio.create_task(others())
+    first = await bench.read()
+    seen, turns = turns, 0
+    assert await bench.read() == first
+    waiting.cancel()
+    assert seen >= 4 > turns, "between the five slices"

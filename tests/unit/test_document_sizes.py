@@ -6,9 +6,11 @@ import json
 
 import msgspec
 import pytest
+from fastmcp.tools import ToolResult
 from pycrdt import XmlElement, XmlText
 
 from actors.storage.committer import Committed
+from gateway.mcp import results
 from tests.unit.documents import ANN, Bench, anchors, text_of
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +29,12 @@ async def sent_by(bench: Bench) -> list[bytes]:
 
     bench.document.subscribe(heard)
     return sent
+
+
+def answered(answer: ToolResult) -> int:
+    """Bytes of what an agent reads of an answer, both channels: four are a token."""
+    text = [item.model_dump() for item in answer.content]
+    return len(json.dumps([text, answer.structured_content], ensure_ascii=False).encode())
 
 
 async def test_one_edit_among_500_blocks_costs_a_follower_one_in_a_hundred_characters() -> None:
@@ -83,3 +91,36 @@ async def test_a_word_fixed_in_100_000_characters_takes_few_tokens_and_no_readin
     assert len(json.dumps(arguments)) / 4 <= 200
     result = await bench.replace_text((old, new))
     assert (result.replaced, result.charged) == (1, len(new))
+
+
+async def test_following_100_edits_in_500_blocks_takes_two_in_a_hundred_tokens_of_reading() -> None:
+    bench = await Bench.of(text(500))
+    read = await bench.read(format="anchored", max_chars=1_000_000)
+    cursor, followed, again = read.cursor, 0, 0
+    for n in range(100):
+        await bench.type(n * 10 % 500 + n // 50, f" {n}")
+        changes = await bench.changes(cursor)
+        assert len(changes.blocks) == 1
+        followed += answered(results.changes(changes, anchored=False))
+        read = await bench.read(format="anchored", max_chars=1_000_000)
+        again += answered(results.document(read, anchored=True))
+        cursor = changes.cursor
+    assert followed <= again / 50
+
+
+async def test_asking_in_vain_takes_fifty_tokens() -> None:
+    bench = await Bench.of(text(500))
+    changes = await bench.changes((await bench.read(max_chars=1_000_000)).cursor)
+    assert answered(results.changes(changes, anchored=False)) / 4 <= 50
+
+
+async def test_a_write_is_answered_in_the_size_of_what_was_written() -> None:
+    bench = await Bench.of(text(1_000))
+    read = await bench.read(max_chars=1_000_000)
+    old, new = SENTENCE.format(500), SENTENCE.format(500).replace("every ship", "each ship")
+    by_patch = await bench.patch(text(1_000).replace(old, new), base=read.cursor)
+    by_quote = await bench.replace_text((new, old))
+    inserted = await bench.insert("A new paragraph of some words.", after=anchors(read)[3])
+    moved = await bench.move(anchors(read)[900], "start")
+    for result in (by_patch, by_quote, inserted, moved):
+        assert answered(results.written(result, dry_run=False)) / 4 <= 150

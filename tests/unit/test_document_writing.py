@@ -14,7 +14,6 @@ from shared.errors import (
     InvalidArgument,
     StaleAnchor,
     StaleBlock,
-    UnsupportedMode,
 )
 from shared.protocol import WriteResult
 from tests.unit.documents import OTHER, SCRIBE, Bench, anchors, block_id, text_of
@@ -152,14 +151,6 @@ async def test_a_patch_that_would_empty_the_document_is_refused(empty: str) -> N
     read = await bench.read()
     with pytest.raises(EmptyPatch):
         await bench.patch(empty, base=read.cursor, allow_large_delete=True)
-    assert await bench.markdown() == TEXT
-
-
-async def test_suggestions_are_refused_for_now_and_change_nothing() -> None:
-    bench = await Bench.of(TEXT)
-    read = await bench.read()
-    with pytest.raises(UnsupportedMode):
-        await bench.patch(TEXT.replace("Third", "Last"), base=read.cursor, mode="suggest")
     assert await bench.markdown() == TEXT
 
 

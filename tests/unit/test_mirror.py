@@ -19,11 +19,12 @@ from shared.budget import Allowance
 from shared.feed.mirror import Mirror
 from shared.markdown.parse import parse
 from shared.protocol import Caller, ReadChangesRequest, ReadDocumentRequest
+from shared.protocol_history import RestoreRequest, SaveVersionRequest
 from shared.tree import Node
 from shared.yjs.blocks import read
 from shared.yjs.update import decode_state_vector
 from tests.unit.editors import Editor
-from tests.unit.mirror_writer import WHOLE, Writer
+from tests.unit.mirror_writer import WHOLE, Texts, Writer
 
 START = """# Plan
 
@@ -43,9 +44,9 @@ Second thoughts 📊 and more.
 The end.
 """
 PLENTY = Allowance(writes_per_minute=10**9, chars_per_hour=10**9, reads_per_minute=10**9)
-ANN, BOB, FOLLOWER, SLOW, LOOKER = (
+ANN, BOB, FOLLOWER, SLOW, LOOKER, RESTORER = (
     Caller(name, name.title(), agent=name.startswith("a-"), allowance=PLENTY)
-    for name in ("ann", "bob", "a-follower", "a-slow", "looker")
+    for name in ("ann", "bob", "a-follower", "a-slow", "looker", "a-restorer")
 )
 
 
@@ -90,6 +91,7 @@ class MirrorMachine(RuleBasedStateMachine):
         for who in ("alone", "twin", "other twin"):
             self.begin_again(who)
         self.gone: list[Mirror] = []
+        self.saved: dict[str, Texts] = {}
         self.mirror = Mirror(self.run(self.document.read_document(FOLLOWER, WHOLE)))
         self.slow = Mirror(self.run(self.document.read_document(SLOW, WHOLE)))
 
@@ -151,6 +153,28 @@ class MirrorMachine(RuleBasedStateMachine):
         agent = Caller(name, name, agent=True, allowance=PLENTY)
         self.writers[who] = Writer(self.document, agent, LOOKER, certain=who == "alone")
         self.run(self.writers[who].read())
+
+    # --- history ---
+
+    @rule()
+    def save(self) -> None:
+        name = f"name {len(self.saved)}"
+        self.saved[name] = self.run(self.writers["alone"].look())
+        self.run(self.document.save_version(RESTORER, SaveVersionRequest(name)))
+
+    @rule(rng=randoms, takes_back=st.booleans())
+    def restore(self, rng: random.Random, takes_back: bool) -> None:
+        """Everything is as it was then; what editors have not sent yet comes on top later."""
+        if not self.saved:
+            return
+        before, name = self.run(self.writers["alone"].look()), rng.choice(list(self.saved))
+        result = self.run(self.document.restore(RESTORER, RestoreRequest(name)))
+        now = self.run(self.writers["alone"].look())
+        assert list(now.items()) == list(self.saved[name].items())
+        if takes_back and isinstance(result.undo, str):
+            self.run(self.document.restore(RESTORER, RestoreRequest(result.undo)))
+            now = self.run(self.writers["alone"].look())
+            assert list(now.items()) == list(before.items())
 
     # --- readers ---
 
@@ -240,10 +264,13 @@ class MirrorMachine(RuleBasedStateMachine):
             self.begin_again(who)
 
     @invariant()
-    def ids_are_unique(self) -> None:
+    def it_is_known_as_it_is(self) -> None:
+        """Every block has an id of its own; what writes are planned against is what is read."""
         if hasattr(self, "document"):
-            anchors = [one.anchor for one in self.document.anchors()]
-            assert len({anchor.split("-")[0] for anchor in anchors}) == len(anchors)
+            live = self.document._keeper.live
+            planned = [one.text for one in live.present()]
+            assert planned == [live.text(block_id) for block_id in live.index.ids]
+            assert len(set(live.index.ids)) == len(planned)
 
     def teardown(self) -> None:
         if hasattr(self, "document"):

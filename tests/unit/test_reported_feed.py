@@ -21,9 +21,9 @@ P48  pasted ids               here
 P49  stale hashes             here; gateway/test_tool_arguments.py
 P50  what somebody put above  here
 P51  ranges                   here; test_patch_text.py
-P55  huge arguments           acceptance/test_mcp_wires.py, test_large_patches.py
+P55  huge arguments           acceptance/test_huge_arguments.py, test_large_patches.py
 P56  calls sent again         test_document_durable.py, acceptance/test_failover.py
-P57  callers that leave       gateway/test_cancel.py, test_document_durable.py
+P57  callers that leave       acceptance/test_callers_that_leave.py, gateway/test_cancel.py
 P59  writes done twice        integration/test_one_writer.py
 """
 
@@ -43,6 +43,7 @@ from shared.errors import (
     NotUnique,
     StaleBlock,
 )
+from shared.feed import block_changes
 from tests.unit.documents import ANN, OTHER, SCRIBE, Bench, anchors, block_id, text_of
 from tests.unit.reported import EVERYTHING, Make, counts, patched, sent_back, whole
 
@@ -152,6 +153,28 @@ async def test_a_cursor_of_elsewhere_or_of_the_future_is_refused_and_an_old_one_
         await other.changes(cursor)
     start = await one.changes(None)
     assert (start.truncated, start.reason, start.blocks) == (True, "no_cursor", ())
+
+
+async def test_a_cursor_older_than_the_rows_says_so_and_what_to_do(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P22: nothing is left out in silence, and the reader goes on from a new reading."""
+    monkeypatch.setattr(block_changes, "MIN_CHANGE_ROWS", 2)
+    monkeypatch.setattr(block_changes, "CHANGE_ROWS_PER_BLOCK", 0)
+    bench = await make(TEXT)
+    mirror = await bench.mirror()
+    for block in (1, 2, 3):
+        await bench.type(block, "x")
+        bench.now += 1_000
+    answer = await bench.changes(mirror.cursor)
+    assert (answer.truncated, answer.reason) == (True, "too_old")
+    assert (answer.blocks, answer.removed) == ((), ())
+    assert "read_document" in str(answer.next_step)
+    mirror = await bench.mirror()
+    await bench.type(1, "y")
+    mirror.apply(await bench.changes(mirror.cursor))
+    assert mirror.markdown() == await bench.markdown()
+    await stands(bench)
 
 
 async def test_what_the_server_writes_sets_nothing_off(make: Make) -> None:
@@ -307,6 +330,38 @@ async def test_enter_keeps_the_id_with_the_words(
     await stands(bench)
 
 
+@pytest.mark.parametrize("keeps_ids", [True, False])
+@pytest.mark.parametrize("cut", [0, 6, 10])
+async def test_enter_in_an_item_changes_its_list_and_nothing_else(
+    make: Make, cut: int, *, keeps_ids: bool
+) -> None:
+    """P47: a list is one block."""
+    bench = await make("- alpha beta\n- more\n")
+    (known,) = await ids_of(bench)
+    cursor = bench.document.cursor()
+    editor = bench.editor(keeps_ids=keeps_ids)
+    with editor.doc.transaction():
+        blocks = editor.root.children[0]
+        assert isinstance(blocks, XmlElement)
+        text = leaf(blocks)
+        if cut < 10:
+            del text[cut:10]
+        rest = XmlElement("paragraph", {}, [XmlText("alpha beta"[cut:])])
+        blocks.children.insert(1, XmlElement("listItem", {}, [rest]))
+    editor.push()
+    told = await bench.changes(cursor)
+    assert [(block_id(one.anchor), one.change) for one in told.blocks] == [(known, "changed")]
+    assert (told.removed, await ids_of(bench)) == ((), [known])
+    await stands(bench)
+
+
+def leaf(element: XmlElement) -> XmlText:
+    """The first text inside."""
+    child = element.children[0]
+    assert isinstance(child, XmlElement | XmlText)
+    return child if isinstance(child, XmlText) else leaf(child)
+
+
 async def test_pasted_copies_with_the_ids_of_others_are_new_and_the_originals_keep_theirs(
     make: Make,
 ) -> None:
@@ -329,10 +384,25 @@ async def test_pasted_copies_with_the_ids_of_others_are_new_and_the_originals_ke
     editor.take_back()
     editor.hand_over()
     assert await ids_of(bench) == before
-    other = await make("v one\n")
-    await other.insert(await bench.markdown())
-    assert len(set(await ids_of(other))) == 6
     await stands(bench)
+
+
+async def test_what_is_pasted_into_another_document_may_keep_its_ids(make: Make) -> None:
+    """P48: an id is of one document; anchors of the other are none here."""
+    one, other = await make("v one\n\nw two\n"), await make("x three\n")
+    ids = await ids_of(one)
+    editor = other.editor()
+    with editor.doc.transaction():
+        for known, words in zip(ids, ("v one", "w two"), strict=True):
+            editor.root.children.append(XmlElement("paragraph", {"id": known}, [XmlText(words)]))
+    editor.push()
+    assert len(set(await ids_of(other))) == 3
+    await one.replace(anchors(await one.read())[0], None, "v changed")
+    assert await other.markdown() == "x three\n\nv one\n\nw two\n"
+    await other.insert(await one.markdown())
+    assert len(set(await ids_of(other))) == 5
+    await stands(one)
+    await stands(other)
 
 
 async def test_a_stale_hash_is_refused_with_the_block_as_it_is(make: Make) -> None:

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
-from gateway.router import LostCallError, Router, UnreachableError
+from gateway.admissions import ANYBODY
+from gateway.roads import LostCallError, UnreachableError
+from gateway.router import Router
+from shared.budget import Allowance
 from shared.calls import Verb
-from shared.directory_protocol import Created
+from shared.directory_protocol import Admitted, Created
 from shared.errors import (
     DocactorError,
     DocumentNotFound,
@@ -19,11 +23,14 @@ from shared.errors import (
     OutcomeUnknown,
     Overloaded,
     StaleAnchor,
+    Unauthenticated,
 )
 from shared.protocol import (
     Caller,
     InsertRequest,
+    LinkRole,
     ReadDocumentRequest,
+    Role,
     Route,
     RouteKey,
     WriteOptions,
@@ -44,25 +51,37 @@ class FakeRoad:
     Attributes:
         actors: What the actor of each epoch does when called; without one it answers its name.
         located: The `dead` route of each locate.
+        role: Of everybody on the document; None: it is private to them.
+        on_admit: Run once, while the next question for a role is answered.
+        callers: Of each call of a document.
+        admitted: Who asked for which role.
     """
 
     def __init__(self) -> None:
         self.node_id = "n1"
         self.epoch = 1
         self.actors: dict[str, Callable[[], Any]] = {}
+        self.role: Role | None = "editor"
+        self.link_role: LinkRole | None = None
+        self.on_admit: list[Callable[[], None]] = []
+        self.callers: list[Caller] = []
+        self.admitted: list[tuple[str, Caller]] = []
         self.located: list[RouteKey | None] = []
         self.directory_faults: list[Exception] = []
         self.created: list[tuple[Any, ...]] = []
 
     async def document(
-        self, actor: str, verb: Verb, key: RouteKey, _caller: Caller, _request: Any
+        self, actor: str, verb: Verb, key: RouteKey, caller: Caller, _request: Any
     ) -> Any:
+        self.callers.append(caller)
         assert actor == f"actor-{key.epoch}"
         behave = self.actors.get(actor)
         answer = behave() if behave is not None else f"{verb} by {actor}"
         return await answer if asyncio.iscoroutine(answer) else answer
 
     async def directory(self, method: str, *args: Any) -> Any:
+        if method == "admit":
+            return tuple(self._admit(*asked) for asked in args[0])
         await asyncio.sleep(0)
         if self.directory_faults:
             raise self.directory_faults.pop(0)
@@ -72,6 +91,14 @@ class FakeRoad:
             self.created.append(args)
             return Created(DOC, "slug", "title", 0, ())
         raise AssertionError(method)
+
+    def _admit(self, ref: str, caller: Caller) -> Admitted | None:
+        self.admitted.append((ref, caller))
+        while self.on_admit:
+            self.on_admit.pop()()
+        if ref not in {DOC, "slug"} or not (self.role or self.link_role):
+            return None
+        return Admitted(DOC, self.role, self.link_role)
 
     def _locate(self, ref: str, dead: RouteKey | None = None) -> Any:
         self.located.append(dead)
@@ -96,11 +123,59 @@ def road() -> FakeRoad:
     return FakeRoad()
 
 
-async def test_route_is_asked_for_once(road: FakeRoad) -> None:
+@pytest.mark.parametrize("refs", [(DOC, DOC), ("slug", "slug"), ("slug", DOC)])
+async def test_route_and_role_are_asked_for_once(road: FakeRoad, refs: tuple[str, ...]) -> None:
     router = Router("g", road)
-    for ref in (DOC, DOC, "slug", "slug"):
+    for ref in refs:
         assert await router.call(ref, "read_document", ANN, READ) == "read_document by actor-1"
-    assert len(road.located) == 2
+    assert len(road.located) == 1
+    assert road.admitted == [(ref, ANN) for ref in dict.fromkeys(refs)]
+    await router.close()
+
+
+async def test_a_call_carries_the_role_there_is_now(road: FakeRoad) -> None:
+    router = Router("g", road, visitors=Allowance(1, 2, 3))
+    router.forget_roles(None, 1_000.0)
+    told: list[Caller] = road.callers
+    await router.call(DOC, "insert", ANN, WRITE)
+    road.role = "viewer"
+    await router.call(DOC, "insert", ANN, WRITE)
+    assert [caller.role for caller in told] == ["editor", "editor"]
+    router.forget_roles({"other"}, 1_000.0)
+    await router.call(DOC, "insert", ANN, WRITE)
+    assert told[-1].role == "editor"
+    router.forget_roles({DOC}, 1_000.0)
+    await router.call(DOC, "insert", ANN, WRITE)
+    assert (told[-1].role, told[-1].allowance) == ("viewer", ANN.allowance)
+    road.role, road.link_role = None, "editor"
+    router.forget_roles({DOC}, 1_000.0)
+    await router.call(DOC, "insert", ANN, WRITE)
+    assert told[-1] == msgspec.structs.replace(
+        ANN, role=None, link_role="editor", allowance=Allowance(1, 2, 3)
+    )
+    await router.close()
+
+
+async def test_a_private_document_is_neither_located_nor_named(road: FakeRoad) -> None:
+    router = Router("g", road)
+    road.role = None
+    for ref in ("slug", "nothing", "slug"):
+        with pytest.raises(DocumentNotFound, match=f"'{ref}'"):
+            await router.call(ref, "read_document", ANN, READ)
+        with pytest.raises(Unauthenticated):
+            await router.call(ref, "read_document", ANYBODY, READ)
+    assert road.located == []
+    assert len(road.admitted) == 6  # asked each time: neither takes another way
+    await router.close()
+
+
+async def test_a_role_that_changes_while_the_directory_answers_is_asked_for_again(
+    road: FakeRoad,
+) -> None:
+    router = Router("g", road)
+    road.on_admit.append(lambda: router.forget_roles({DOC}, 1_000.0))
+    await router.call(DOC, "insert", ANN, WRITE)
+    assert len(road.admitted) == 2
     await router.close()
 
 

@@ -9,12 +9,20 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from actors.life import LIFE, Event, State, after
 from actors.slots import Identity, Slot
 from actors.storage.stored import StaleEpochError
-from shared.errors import DocactorError, StaleAnchor, StorageUnavailable, WireError
+from shared.errors import (
+    DocactorError,
+    RateLimited,
+    StaleAnchor,
+    StorageUnavailable,
+    WireError,
+)
+from shared.limits import CALLS_OF_ONE, PLACES_OF_ONE
 from shared.protocol import (
     Activated,
     Activation,
@@ -24,11 +32,12 @@ from shared.protocol import (
     ReadDocumentRequest,
     RouteKey,
 )
+from shared.protocol_changes import GetChangesRequest
 from tests.unit.cluster_double import until
 
 pytestmark = pytest.mark.anyio
 
-ANN = Caller("person:ann", "Ann", scopes=frozenset({"read", "write"}))
+ANN = Caller("person:ann", "Ann", scopes=frozenset({"read", "write"}), role="editor")
 KEY = RouteKey("a" * 12, 3, "secret")
 ORDER = Activation(KEY, "/data/x.sqlite3")
 READ = ReadDocumentRequest()
@@ -51,6 +60,7 @@ class FakeDocument:
     last_change_at = 5
     block_count = 2
     commits = CommitTotals(3, 0, 99, 0.5, (1, 2))
+    all_left: dict[str, int] = {"person:ann": 4}  # noqa: RUF012
 
     def cursor(self) -> int:
         return 9
@@ -65,6 +75,8 @@ class FakeDocument:
             raise self.error
         return caller, request
 
+    read_changes = get_changes = read_document
+
     async def close(self) -> None:
         if self.fail_close:
             raise OSError("disk")
@@ -75,6 +87,10 @@ class FakeLink:
     def __init__(self) -> None:
         self.session_count = 0
         self.waiting = False
+        self.sole_gateway = ""
+        self.stirred_at = 0.0
+        self.may_sleep = True
+        self.slept = 0
         self.listening = False
         self.fail_start = False
 
@@ -83,6 +99,10 @@ class FakeLink:
             raise StorageUnavailable("No socket.")
         self.listening = True
         return "unix:/x", "tcp:h:1"
+
+    def sleep(self) -> bool:
+        self.slept += self.may_sleep
+        return self.may_sleep
 
     async def stop(self) -> None:
         self.listening = False
@@ -223,6 +243,26 @@ async def test_unexpected_error_comes_back_without_its_text() -> None:
     answer = await process.read()
     assert code(answer) == "internal_error"
     assert "1234" not in repr(answer)
+
+
+async def test_one_principal_leaves_room_for_others() -> None:
+    process = Process()
+    await process.slot.activate(ORDER)
+    process.document.may_answer.clear()
+    async with anyio.create_task_group() as group:
+        for _ in range(CALLS_OF_ONE):
+            group.start_soon(process.slot.call, "read_document", KEY, ANN, READ)
+        await anyio.wait_all_tasks_blocked()
+        assert process.document.reading == PLACES_OF_ONE
+        refused = await process.slot.call("read_document", KEY, ANN, READ)
+        assert isinstance(refused, WireError)
+        assert (refused.code, refused.data["limit"]) == (RateLimited.code, CALLS_OF_ONE)
+        ben = Caller("person:ben", "Ben", scopes=frozenset({"read"}), role="viewer")
+        group.start_soon(process.slot.call, "read_document", KEY, ben, READ)
+        await anyio.wait_all_tasks_blocked()
+        assert process.document.reading == PLACES_OF_ONE + 1  # at once, before all of Ann's
+        process.document.may_answer.set()
+    assert await process.slot.call("read_document", KEY, ANN, READ) == (ANN, READ)
 
 
 async def test_passivating_waits_for_calls_in_flight() -> None:
@@ -372,3 +412,22 @@ def test_every_event_of_the_table_leads_to_a_state_of_the_table() -> None:
 def test_illegal_event_is_a_lookup_miss(state: State, event: Event) -> None:
     with pytest.raises(KeyError):
         after(state, event)
+
+
+async def test_who_may_not_read_it_is_refused_before_anything_is_computed() -> None:
+    # The study of docs.plus opens a private document to its owner alone; here to whoever may read.
+    process = await active()
+    asked = GetChangesRequest(since=0)
+    stranger = msgspec.structs.replace(ANN, principal="person:eve", role=None)
+    assert code(await process.slot.call("get_changes", KEY, stranger, asked)) == "doc_not_found"
+    assert process.document.reading == 0
+    viewer = msgspec.structs.replace(ANN, role="viewer")
+    assert await process.slot.call("get_changes", KEY, viewer, asked) == (viewer, asked)
+    assert process.document.reading == 1
+
+
+async def test_who_left_when_is_in_its_report() -> None:
+    process = await active()
+    report = (await process.slot.beat()).report
+    assert report is not None
+    assert report.left == {"person:ann": 4}
