@@ -1,4 +1,4 @@
-"""The roads to documents and to the Directory: the only gateway module that calls Ray actors.
+"""The roads to documents and to the Directory.
 
 A gateway remembers where documents are and asks the Directory when that was wrong. What was
 certainly not applied, or may be repeated, is repeated once behind the caller's back; of anything
@@ -10,25 +10,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, Final
 
 import anyio
 import anyio.lowlevel
-import ray
-from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
-from actors.ray_calls import answer_within
+from gateway.admissions import Admissions, refusal
 from gateway.counts import GatewayCounts
 from gateway.editors.link import DocumentLink
 from gateway.places import Place, Places
-from shared.calls import Verb, decode_answer, encode_call
-from shared.directory_protocol import DIRECTORY_NAME
+from gateway.ports import Admission
+from gateway.ray_road import RayRoad
+from gateway.roads import LostCallError, Road, UnreachableError
+from gateway.sleepers import Sleepers
+from shared.budget import VISITORS, Allowance
+from shared.calls import LASTING, Verb, decode_answer, encode_call
 from shared.errors import (
     DocactorError,
     DocumentCorrupt,
     DocumentNotFound,
-    InternalError,
     Moved,
     OutcomeUnknown,
     Overloaded,
@@ -37,10 +38,10 @@ from shared.errors import (
     from_wire,
 )
 from shared.limits import (
-    CALL_DEADLINE_S,
     CALL_SUSPECT_S,
     DIRECTORY_RETRY_S,
     LAST_WORD_S,
+    LINK_CALL_BYTES,
     REATTACH_S,
 )
 from shared.protocol import Caller, Route, RouteKey, WriteOptions
@@ -54,94 +55,37 @@ MAX_RETRY_S: Final = 2.0
 # Asked twice, these do no more than once (create_document is always given a key).
 REPEATABLE: Final = frozenset(
     {
+        "admit",
         "audit",
         "authenticate",
+        "awake",
         "back_up_catalog",
         "check_catalog",
         "create_document",
+        "create_ticket",
         "describe",
         "document_ids",
         "drain",
         "drain_node",
         "list_documents",
         "list_tokens",
+        "last_left",
         "invalid_tokens",
         "locate",
+        "members",
         "metrics",
+        "redeem",
         "report_gateway",
         "resolve",
         "status",
         "undrain_node",
         "wait_for_notice",
+        "wait_for_wakes",
+        "woken",
     }
 )
 # These say that a document will not be opened again here, and how its editors are told.
 FINAL: Final = (ShuttingDown, DocumentNotFound, DocumentCorrupt)  # no retry re-attaches a link
-
-
-class LostCallError(Exception):
-    """The actor died, or does not answer: what it did is not known."""
-
-
-class UnreachableError(Exception):
-    """There is no such actor now; nothing was sent."""
-
-
-class Road(Protocol):
-    """How calls reach actors."""
-
-    node_id: str
-
-    async def document(
-        self, actor: str, verb: Verb, key: RouteKey, caller: Caller, request: Any
-    ) -> Any:
-        """Its answer; a domain error is a value. Raises LostCallError, UnreachableError."""
-
-    async def directory(self, method: str, *args: Any) -> Any:
-        """Likewise."""
-
-
-class RayRoad:
-    """Calls through Ray, in the namespace this process joined."""
-
-    def __init__(self) -> None:
-        context = ray.get_runtime_context()
-        self.node_id: str = context.get_node_id()
-        self._namespace: str = context.namespace
-        self._handles: dict[str, Any] = {}
-
-    async def document(
-        self, actor: str, verb: Verb, key: RouteKey, caller: Caller, request: Any
-    ) -> Any:
-        sent = encode_call(key, caller, request)
-        return decode_answer(verb, await self._call(actor, "serve", verb, sent))
-
-    async def directory(self, method: str, *args: Any) -> Any:
-        return await self._call(DIRECTORY_NAME, "call", method, *args)
-
-    async def _call(self, actor: str, method: str, *args: Any) -> Any:
-        handle = await self._handle(actor)
-        try:
-            ref = getattr(handle, method).remote(*args)
-            return await answer_within(ref, CALL_DEADLINE_S)
-        except RayTaskError as error:
-            raise InternalError("Something went wrong here.") from error
-        except (RayActorError, ActorUnavailableError, TimeoutError) as error:
-            if actor != DIRECTORY_NAME:  # a Directory that is restarted keeps its handle
-                self._handles.pop(actor, None)
-            raise LostCallError(f"{actor}.{method}") from error
-        except RayError as error:
-            raise LostCallError(f"{actor}.{method}: {error}") from error
-
-    async def _handle(self, actor: str) -> Any:
-        if actor not in self._handles:
-            try:
-                self._handles[actor] = await anyio.to_thread.run_sync(
-                    lambda: ray.get_actor(actor, namespace=self._namespace)
-                )
-            except ValueError as error:
-                raise UnreachableError(actor) from error
-        return self._handles[actor]
 
 
 class Router:
@@ -151,21 +95,40 @@ class Router:
         gateway_id: Names this process to document actors.
         road: How calls travel; None: through the Ray this process has joined.
         counts: Where links that found their document again are counted.
+        visitors: Budgets of callers whom nobody gave a role by name.
     """
 
     def __init__(
-        self, gateway_id: str, road: Road | None = None, counts: GatewayCounts | None = None
+        self,
+        gateway_id: str,
+        road: Road | None = None,
+        counts: GatewayCounts | None = None,
+        visitors: Allowance = VISITORS,
     ) -> None:
         self._gateway_id = gateway_id
         self._road: Road = road if road is not None else RayRoad()
         self._counts = counts or GatewayCounts(gateway_id)
         self._places = Places()
+        self._admissions = Admissions(self.directory, visitors)
         self._links: dict[str, DocumentLink] = {}
         self._connecting: dict[str, asyncio.Lock] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sleepers = Sleepers(gateway_id, self._links, self.directory, self._bring, self._spawn)
         self._closed = False
 
     # --- documents -------------------------------------------------------------------------------
+
+    async def admit(self, ref: str, caller: Caller) -> Admission:
+        """What the caller may do with a document; see Admissions.of."""
+        return await self._admissions.of(ref, caller)
+
+    async def admit_again(self, asked: Sequence[tuple[str, Caller]]) -> list[Caller | None]:
+        """The same as of now, for what goes on already."""
+        return await self._admissions.now_of(asked)
+
+    def forget_roles(self, documents: Collection[str] | None, keep_s: float) -> None:
+        """Roles on these documents changed, or with None on any."""
+        self._admissions.forget(documents, keep_s)
 
     async def call(self, ref: str, verb: Verb, caller: Caller, request: Any) -> Any:
         """Runs `verb` on a document and returns its result.
@@ -181,11 +144,18 @@ class Router:
             Overloaded: It died twice under a read.
             DocactorError: What the document or the Directory answered.
         """
+        admission = await self.admit(ref, caller)
+        try:
+            return await self._call(admission, verb, request)
+        except DocumentNotFound as error:
+            raise refusal(ref, caller) from error  # named as it was asked for, not by its id
+
+    async def _call(self, admission: Admission, verb: Verb, request: Any) -> Any:
         may_repeat, moved_from = _may_repeat(request), None
         for attempt in range(MOVES):
-            place = await self._place(ref)
+            place = await self._place(admission.doc_id)
             try:
-                answer = await self._ask(place, verb, caller, request)
+                answer = await self._ask(place, verb, admission.caller, request)
             except UnreachableError:
                 self._places.broken(place)
                 await _pause(attempt)
@@ -199,8 +169,6 @@ class Router:
             if not isinstance(answer, WireError):
                 self._want_link(place)
                 return answer
-            if answer.code == DocumentNotFound.code:
-                raise DocumentNotFound.for_document(ref)  # named as it was asked for, not by its id
             if answer.code != Moved.code:
                 raise from_wire(answer)
             # Told so twice of one route: the Directory has to look for itself.
@@ -213,7 +181,13 @@ class Router:
         raise Overloaded("The document keeps moving.", retry_after_s=1)
 
     async def link(self, ref: str) -> DocumentLink:
-        """This gateway's link to a document, opened when there is none."""
+        """This gateway's link to a document, opened when there is none.
+
+        One that sleeps does not wake by that: a session that is opened on it does.
+        """
+        asleep = self._links.get(self._places.doc_id(ref))
+        if asleep is not None and asleep.asleep:
+            return asleep
         for attempt in range(MOVES):
             place = await self._place(ref)
             try:
@@ -222,6 +196,10 @@ class Router:
                 self._places.broken(place)
                 await _pause(attempt)
         raise Overloaded("The document keeps moving.", retry_after_s=1)
+
+    async def sleeps(self, doc_id: str) -> int:
+        """The epoch a document fell asleep under at this gateway, if it still does; else 0."""
+        return await self._sleepers.epoch(doc_id)
 
     # --- the Directory ---------------------------------------------------------------------------
 
@@ -254,6 +232,10 @@ class Router:
             await anyio.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_S)
 
+    async def follow(self) -> None:
+        """Hears which sleeping documents were opened, for ever. Ends by being cancelled."""
+        await self._sleepers.follow()
+
     async def close(self) -> None:
         """Ends all links and what goes on in the background."""
         self._closed = True
@@ -278,9 +260,7 @@ class Router:
 
     async def _ask(self, place: Place, verb: Verb, caller: Caller, request: Any) -> Any:
         """The actor's answer, or LostCallError as soon as it will not come."""
-        asked = self._spawn_call(
-            self._road.document(place.route.actor, verb, place.key, caller, request)
-        )
+        asked = self._spawn_call(self._by_road(place, verb, caller, request))
         lost = asyncio.ensure_future(place.lost.wait())
         try:
             while not asked.done():
@@ -299,6 +279,15 @@ class Router:
             if not asked.done():
                 asked.cancel()
         return asked.result()
+
+    async def _by_road(self, place: Place, verb: Verb, caller: Caller, request: Any) -> Any:
+        """Over the link to this activation where there is one: it costs a fraction of Ray."""
+        link = self._links.get(place.key.doc_id)
+        if link is not None and link.takes_calls(place.key) and verb not in LASTING:
+            call = encode_call(place.key, caller, request)
+            if len(call) <= LINK_CALL_BYTES:
+                return decode_answer(verb, await link.call(verb, call))
+        return await self._road.document(place.route.actor, verb, place.key, caller, request)
 
     async def _still_there(self, place: Place) -> bool:
         """Whether the Directory, which looks at the slot itself, still names this route."""
@@ -336,7 +325,8 @@ class Router:
             async with lock:
                 link = self._links.get(doc_id)
                 if link is None:
-                    link = DocumentLink(self._gateway_id, self._road.node_id, self._lost)
+                    node_id = self._road.node_id
+                    link = DocumentLink(self._gateway_id, node_id, self._lost, self._slept)
                     try:
                         await link.attach(place.route)
                     except BaseException:
@@ -352,12 +342,31 @@ class Router:
         place = self._places.get(key.doc_id)
         if place is not None and place.key == key:
             self._places.broken(place)
+        if link.in_use:  # a session may have come to it after it was given up
+            self._links.setdefault(key.doc_id, link)
         if self._links.get(key.doc_id) is not link:
+            link.close()
             return
         if link.in_use and not self._closed:
             self._spawn(lambda: self._reattach(link, key), f"re-attach {key.doc_id}")
         else:
-            del self._links[key.doc_id]
+            self._forget(key.doc_id)
+
+    def _slept(self, _link: DocumentLink, key: RouteKey) -> None:
+        place = self._places.get(key.doc_id)
+        if place is not None and place.key == key:
+            self._places.forget(place)
+        self._counts.sleeping.add(key.doc_id)
+
+    def _forget(self, doc_id: str) -> None:
+        del self._links[doc_id]
+        self._counts.sleeping.discard(doc_id)
+
+    async def _bring(self, link: DocumentLink, route: Route) -> None:
+        """Brings a link to an activation. Raises DocactorError."""
+        self._counts.reconnects += await link.attach(route)
+        self._counts.sleeping.discard(route.key.doc_id)
+        self._places.add(route.key.doc_id, route).link_wanted = True
 
     async def _reattach(self, link: DocumentLink, key: RouteKey) -> None:
         """Brings a link and its sessions to the document's next activation."""
@@ -366,20 +375,18 @@ class Router:
         while link.in_use and anyio.current_time() < deadline:
             try:
                 route: Route = await self.directory("locate", key.doc_id, key)
-                await link.attach(route)
+                await self._bring(link, route)
             except FINAL as error:
                 code, reason = close_codes.of_error(error.code), error.message
                 break
             except DocactorError as error:
                 log.warning("cannot re-attach to %s: %s", key.doc_id, error.message)
             else:
-                self._counts.reconnects += 1
-                self._places.add(key.doc_id, route).link_wanted = True
                 return
             await anyio.sleep(pause)
             pause = min(2 * pause, MAX_RETRY_S)
         if self._links.get(key.doc_id) is link:
-            del self._links[key.doc_id]
+            self._forget(key.doc_id)
         link.close(code, reason)
 
     def _spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:

@@ -18,9 +18,11 @@ from gateway.editors.open_document import OpenDocument, check_may_open, check_ma
 from gateway.editors.outbox import Outbox
 from gateway.editors.pump import pump
 from gateway.live_tokens import LiveTokens
-from shared.errors import DocactorError, Overloaded
-from shared.limits import MAX_SESSIONS_PER_GATEWAY, SOCKET_OPEN_S
+from gateway.ports import Admission
+from shared.errors import DocactorError
+from shared.limits import SOCKET_OPEN_S
 from shared.protocol import Caller
+from shared.tokens import TICKET_PREFIX
 from shared.wire import close_codes
 from shared.wire.sync_session import SyncSession
 
@@ -30,6 +32,9 @@ _NOBODY: Final = b"\x00"  # an awareness update without entries
 
 class LinkRouter(Protocol):
     """Where links come from."""
+
+    async def admit(self, ref: str, caller: Caller) -> Admission:
+        """What the caller may do with a document. Raises DocactorError, as `link` does."""
 
     async def link(self, ref: str) -> DocumentLink:
         """The link to the document `ref` (id or slug); it reconnects by itself from then on.
@@ -58,30 +63,30 @@ def editor_socket(
             with anyio.fail_after(SOCKET_OPEN_S):
                 caller = await authenticate(token)
                 check_may_read(caller)
-                if counts.sockets >= MAX_SESSIONS_PER_GATEWAY:
-                    raise Overloaded("This server has as many editors as it can take.")
+                counts.check_room(caller.principal)
                 ref = websocket.path_params["ref"]
-                link = await router.link(ref)
-                # Again, now that nothing is waited for any more: it may have been revoked.
-                caller = await authenticate(token)
-                check_may_open(caller, link, ref)
+                link = await router.link((await router.admit(ref, caller)).doc_id)
+                # Again, now that the document is open: it may have been revoked.
+                caller = (await router.admit(ref, await authenticate(token))).caller
+                check_may_open(caller, link, live)
+                counts.check_room(caller.principal)  # again: others came in meanwhile
         except TimeoutError:
             await refuse(websocket, close_codes.TRY_AGAIN, "the document takes too long to open")
             return
         except DocactorError as error:
             await refuse(websocket, close_code(error), error.code)
             return
-        counts.sockets += 1
+        counts.enter(caller.principal)
         try:
             await EditorSocket(websocket, link, caller, counts, live).run()
         finally:
-            counts.sockets -= 1
+            counts.leave(caller.principal)
 
     return endpoint
 
 
 def credentials(websocket: WebSocket) -> tuple[str | None, str | None]:
-    """The token a client sends, and the subprotocol to select.
+    """The token or ticket a client sends, and the subprotocol to select.
 
     A client that offers subprotocols refuses an answer that selects none of them, so without one of
     ours the first is selected.
@@ -92,7 +97,12 @@ def credentials(websocket: WebSocket) -> tuple[str | None, str | None]:
             return protocol.removeprefix(SUBPROTOCOL), protocol
     scheme, _, token = websocket.headers.get("authorization", "").partition(" ")
     chosen = offered[0] if offered else None
-    return (token.strip() if scheme.lower() == "bearer" else None), chosen
+    if scheme.lower() == "bearer":
+        return token.strip(), chosen
+    ticket = websocket.query_params.get("ticket")
+    if ticket is not None and not ticket.startswith(TICKET_PREFIX):
+        ticket = TICKET_PREFIX  # addresses are kept and shown: a token in one is never looked at
+    return ticket, chosen
 
 
 def close_code(error: DocactorError) -> int:
@@ -142,6 +152,6 @@ class EditorSocket:
             return news
 
         try:
-            await pump(self._websocket, self._outbox, self._counts, take)
+            await pump(self._websocket, self._outbox, self._counts, take, document.parted)
         finally:
             document.close()

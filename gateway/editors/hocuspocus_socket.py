@@ -22,12 +22,11 @@ from gateway.editors.open_document import OpenDocument, check_may_open, check_ma
 from gateway.editors.outbox import Outbox
 from gateway.editors.pump import pump
 from gateway.live_tokens import LiveTokens
-from shared.errors import DocactorError, Overloaded
+from shared.errors import DocactorError
 from shared.limits import (
     AUTH_S,
     BARE_SOCKET_S,
     MAX_REFUSALS,
-    MAX_SESSIONS_PER_GATEWAY,
     REOPEN_S,
     SOCKET_OPEN_S,
 )
@@ -51,7 +50,7 @@ def hocuspocus_socket(
     async def endpoint(websocket: WebSocket) -> None:
         token, subprotocol = credentials(websocket)
         await websocket.accept(subprotocol)
-        if counts.sockets >= MAX_SESSIONS_PER_GATEWAY:
+        if counts.is_full:
             await refuse(websocket, close_codes.TRY_AGAIN, "overloaded")
             return
         await HocuspocusSocket(websocket, router, authenticate, counts, live, token).run()
@@ -98,11 +97,15 @@ class HocuspocusSocket:
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._watch)
-                await pump(self._websocket, self._outbox, self._counts, self._take)
+                await pump(self._websocket, self._outbox, self._counts, self._take, self._parted)
                 self._tasks.cancel_scope.cancel()
         finally:
             for address in tuple(self._open):
                 self._drop(address)
+
+    def _parted(self) -> None:
+        for document, _ in self._open.values():
+            document.parted()
 
     async def _watch(self) -> None:
         """A socket that opens no document is closed: it costs room and shows no token."""
@@ -127,6 +130,8 @@ class HocuspocusSocket:
                         overtaken.cancel()
                     self._tasks.start_soon(self._admit, event)
                 case Left(address):
+                    if address in self._open:
+                        self._open[address][0].parted()
                     self._drop(address)
                 case Reply(frame):
                     self._outbox.push(frame)
@@ -163,11 +168,12 @@ class HocuspocusSocket:
             with anyio.fail_after(AUTH_S):
                 caller = await self._patiently(partial(self._caller, asked.token))
             with anyio.fail_after(SOCKET_OPEN_S):
-                link = await self._patiently(partial(self._link, asked.ref))
+                link = await self._patiently(partial(self._link, asked, caller))
             with anyio.fail_after(AUTH_S):
-                # Again, now that nothing is waited for any more: it may have been revoked.
-                caller = await self._patiently(partial(self._caller, asked.token))
-            check_may_open(caller, link, asked.ref)
+                # Again, now that the document is open: it may have been revoked.
+                caller = await self._patiently(partial(self._admitted, asked))
+            # Nothing is waited for from here on until it counts as open.
+            check_may_open(caller, link, self._live)
         except TimeoutError:
             self._outbox.close(close_codes.TRY_AGAIN, "the document takes too long to open")
         except DocactorError as error:
@@ -186,10 +192,19 @@ class HocuspocusSocket:
         check_may_read(caller)
         return caller
 
-    async def _link(self, ref: str) -> DocumentLink:
-        if self._counts.sockets >= MAX_SESSIONS_PER_GATEWAY:
-            raise Overloaded("This server has as many editors as it can take.")
-        return await self._router.link(ref)
+    async def _admitted(self, asked: Authenticate) -> Caller:
+        caller = (await self._router.admit(asked.ref, await self._caller(asked.token))).caller
+        self._check_room(asked, caller)
+        return caller
+
+    async def _link(self, asked: Authenticate, caller: Caller) -> DocumentLink:
+        self._check_room(asked, caller)
+        return await self._router.link((await self._router.admit(asked.ref, caller)).doc_id)
+
+    def _check_room(self, asked: Authenticate, caller: Caller) -> None:
+        """Whoever only shows a new token has its place."""
+        if asked.address not in self._open:
+            self._counts.check_room(caller.principal)
 
     @staticmethod
     async def _patiently(attempt: Callable[[], Awaitable[Opened]]) -> Opened:
@@ -216,8 +231,8 @@ class HocuspocusSocket:
                 return document
             wire.moved()
             document.close()
-        else:
-            self._counts.sockets += 1
+            self._counts.leave(document.caller.principal)
+        self._counts.enter(caller.principal)
         kicked = partial(self._kicked, address)
         document = OpenDocument(link, caller, wire, self._outbox, kicked, self._live)
         self._open[address] = (document, wire)
@@ -231,7 +246,7 @@ class HocuspocusSocket:
         """Ends the session at an address, if there is one."""
         opened = self._open.pop(address, None)
         if opened is not None:
-            self._counts.sockets -= 1
+            self._counts.leave(opened[0].caller.principal)
             opened[0].close()
 
     def _kicked(self, address: str, code: int, reason: str) -> None:

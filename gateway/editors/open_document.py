@@ -9,8 +9,8 @@ from gateway.editors.link import DocumentLink
 from gateway.editors.link_session import Shared
 from gateway.editors.outbox import Outbox
 from gateway.live_tokens import LiveTokens
-from shared.access import allows, may_open, require
-from shared.errors import DocumentNotFound, Unauthenticated
+from shared.access import may, may_open, require
+from shared.errors import DocactorError, DocumentNotFound, Unauthenticated
 from shared.limits import MAX_FRAME_BYTES
 from shared.protocol import Caller
 from shared.wire import close_codes
@@ -38,6 +38,7 @@ class Wire(Protocol):
     def began(self) -> None: ...
     def passed_on(self, kind: UpdateKind, *, sent: bool) -> None: ...
     def moved(self) -> None: ...
+    def recast(self, *, read_only: bool) -> list[bytes]: ...
 
 
 def check_may_read(caller: Caller) -> None:
@@ -45,18 +46,22 @@ def check_may_read(caller: Caller) -> None:
     require(caller, "read")
 
 
-def check_may_open(caller: Caller, link: DocumentLink, ref: str) -> None:
-    """Raises DocumentNotFound when the caller's token is for other documents.
+def check_may_open(caller: Caller, link: DocumentLink, live: LiveTokens) -> None:
+    """To be asked when nothing is waited for any more: whether the caller may still come in.
 
-    The document asks this too; here the client hears it as it hears of one that does not exist.
+    Raises:
+        DocumentNotFound: The link is to another document than the caller was admitted to.
+        Unauthenticated: The caller's token has ended meanwhile.
     """
     if not may_open(caller, link.doc_id):
-        raise DocumentNotFound.for_document(ref)
+        raise DocumentNotFound.for_document(link.doc_id)
+    if live.is_over(caller):
+        raise Unauthenticated("token: it has ended.")
 
 
 def is_read_only(caller: Caller) -> bool:
     """Whether edits of this caller are refused."""
-    return not allows(caller, "write")
+    return not may(caller, "write")
 
 
 class OpenDocument:
@@ -68,7 +73,7 @@ class OpenDocument:
         wire: Its client's.
         outbox: Of the socket.
         kicked: Called, after the session ended, with a close code and a reason.
-        live: Tells when the caller's token ends; the session then ends too.
+        live: Tells when the caller's token ends, and the session with it, or its role changes.
     """
 
     def __init__(
@@ -85,18 +90,31 @@ class OpenDocument:
         self._wire = wire
         self._outbox = outbox
         self._kicked = kicked
-        opened = Open(caller, read_only=is_read_only(caller), acks=wire.acks)
-        self._session = link.open_session(self, opened)
-        self._leave = live.add(caller, self._token_ended)
+        self._session = link.open_session(self, self._opened())
+        self._leave = live.add(caller, self._ended, link.doc_id, self._recast)
+
+    def parted(self) -> None:
+        """The client closes the socket itself."""
+        self._session.parted()
 
     def close(self) -> None:
         """Ends the session."""
         self._leave()
         self._session.close()
 
-    def _token_ended(self) -> None:
+    def _opened(self) -> Open:
+        return Open(self.caller, read_only=is_read_only(self.caller), acks=self._wire.acks)
+
+    def _ended(self, error: DocactorError) -> None:
         self.close()
-        self._kicked(close_codes.UNAUTHENTICATED, Unauthenticated.code)
+        self._kicked(close_codes.of_error(error.code), error.code)
+
+    def _recast(self, caller: Caller) -> None:
+        before, self.caller = is_read_only(self.caller), caller
+        self._session.recast(self._opened())
+        if is_read_only(caller) is not before:
+            for message in self._wire.recast(read_only=is_read_only(caller)):
+                self._outbox.push(message)
 
     async def do(self, value: Value) -> bool:
         """Passes on what the client said; whether it was more than echoes of others."""
