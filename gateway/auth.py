@@ -17,13 +17,17 @@ import msgspec
 from fastmcp.server.auth import AccessToken, TokenVerifier
 from fastmcp.server.dependencies import get_access_token
 
+from gateway.admissions import ANYBODY, refusal
 from gateway.live_tokens import LiveTokens
+from gateway.oidc import Issuer
 from gateway.ports import RouterPort
 from shared.budget import Allowance
+from shared.directory_protocol import News
 from shared.errors import DocactorError, Unauthenticated
 from shared.limits import (
     EXPIRY_WATCH_S,
     MAX_CACHED_TOKENS,
+    MAX_TICKET_CHARS,
     MAX_TOKEN_CHARS,
     NOTICE_RETRY_S,
     NOTICE_WAIT_S,
@@ -31,7 +35,7 @@ from shared.limits import (
     TOKEN_UNSURE_S,
 )
 from shared.protocol import Caller, Scope
-from shared.tokens import hash_token
+from shared.tokens import TICKET_PREFIX, TOKEN_PREFIX, hash_token
 
 log = logging.getLogger("docactor.auth")
 
@@ -55,6 +59,7 @@ class Authenticator:
         router: The road to the Directory, which knows the tokens.
         no_auth: Whoever sends no token is the local agent.
         allowance: Budgets of callers whose token says nothing of them.
+        issuer: Whose tokens count beside ours.
         now: Seconds, monotonic.
     """
 
@@ -64,10 +69,12 @@ class Authenticator:
         *,
         no_auth: bool,
         allowance: Allowance = DEFAULT_ALLOWANCE,
+        issuer: Issuer | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._router = router
         self._no_auth = no_auth
+        self._issuer = issuer
         self._allowance = allowance
         self._now = now
         self._known: dict[bytes, tuple[Caller | None, float]] = {}
@@ -79,21 +86,33 @@ class Authenticator:
     def no_auth(self) -> bool:
         return self._no_auth
 
+    @property
+    def issuer(self) -> Issuer | None:
+        return self._issuer
+
     async def of_token(self, token: str) -> Caller | None:
         """The caller a token stands for; None for an unknown, expired or revoked one.
 
         Raises:
             DocactorError: the Directory could not be asked.
         """
-        if not token or len(token) > MAX_TOKEN_CHARS or not token.isascii():
+        if not token or not token.isascii():
+            return None
+        if self._issuer is not None and not token.startswith((TOKEN_PREFIX, TICKET_PREFIX)):
+            caller = await self._issuer.caller(token)
+            return caller and with_allowance(caller, self._allowance)
+        if len(token) > MAX_TOKEN_CHARS:
             return None
         key = hash_token(token)
+        return await self._known_or(key, "authenticate", key)
+
+    async def _known_or(self, key: bytes, method: str, shown: bytes | str) -> Caller | None:
         known = self._known.get(key)
         if known is not None and known[1] > self._now():
             return _while_valid(known[0])
         while True:
             forgotten = self._forgotten
-            caller: Caller | None = await self._router.directory("authenticate", key)
+            caller: Caller | None = await self._router.directory(method, shown)
             if forgotten == self._forgotten:
                 break  # else it may have been revoked after the Directory had answered
         if caller is not None:
@@ -117,33 +136,82 @@ class Authenticator:
             return with_allowance(LOCAL_AGENT, self._allowance)
         raise Unauthenticated("Authorization: a Bearer token is required.")
 
-    async def of_socket(self, token: str | None) -> Caller:
-        """The caller of a websocket by its token; None is a client that sent none.
+    async def of_visitor(self, authorization: str | None) -> Caller:
+        """As `of_header`, and whoever sends no header may still come by a document's link.
 
         Raises:
-            Unauthenticated: no token, or not a valid one.
+            Unauthenticated: a token that is not valid.
         """
-        if token is None and self._no_auth:
-            return LOCAL_PERSON
-        caller = None if token is None else await self.of_token(token)
+        if authorization is None and not self._no_auth:
+            return ANYBODY
+        return await self.of_header(authorization)
+
+    async def of_socket(self, token: str | None) -> Caller:
+        """The caller of a websocket by its token or ticket; None is a client that sent none.
+
+        Raises:
+            Unauthenticated: not a valid one.
+        """
+        if not token:
+            return LOCAL_PERSON if self._no_auth else ANYBODY
+        if token.startswith(TICKET_PREFIX):
+            caller = await self.of_ticket(token)
+        else:
+            caller = await self.of_token(token)
         if caller is None:
-            raise Unauthenticated("token: unknown, expired, revoked or missing.")
+            raise Unauthenticated("token: unknown, expired or revoked.")
         return caller
 
+    async def of_ticket(self, ticket: str) -> Caller | None:
+        """The caller a ticket stands for, for one document; None: it does not count.
+
+        Raises:
+            DocactorError: the Directory could not be asked.
+        """
+        if len(ticket) > MAX_TICKET_CHARS or not ticket.isascii():
+            return None
+        # Kept apart: what opens sockets is no token for anything else.
+        return await self._known_or(b"ticket " + hash_token(ticket), "redeem", ticket)
+
     async def follow(self) -> None:
-        """Hear of revoked tokens, for ever. Ends by being cancelled."""
+        """Hear of revoked tokens and changed roles, for ever. Ends by being cancelled."""
         seen = -1
         while True:
             try:
-                newest: int = await self._router.directory("wait_for_notice", seen, NOTICE_WAIT_S)
-                if newest != seen:
-                    self._forget(TOKEN_CACHE_S)
-                    await self._end_invalid()
-                    seen = newest
+                news: News = await self._router.directory("wait_for_notice", seen, NOTICE_WAIT_S)
+                if news.number != seen:
+                    await self._heard(news)
+                    seen = news.number
             except DocactorError as error:
                 log.warning("no notices of revoked tokens: %s", error.message)
                 self._forget(TOKEN_UNSURE_S)
+                self._router.forget_roles(None, TOKEN_UNSURE_S)
                 await anyio.sleep(NOTICE_RETRY_S)
+
+    async def _heard(self, news: News) -> None:
+        if news.tokens:
+            self._forget(TOKEN_CACHE_S)
+            await self._end_invalid()
+        if news.documents is None or news.documents:
+            self._router.forget_roles(news.documents, TOKEN_CACHE_S)
+            await self._recast(news.documents)
+
+    async def _recast(self, documents: frozenset[str] | None) -> None:
+        """Brings what goes on at these documents to the roles there are now."""
+        going = self.live.at(documents)
+        asked = tuple({live.asked: None for live in going})
+        if not asked:
+            return
+        now = dict(zip(asked, await self._router.admit_again(asked), strict=True))
+        for live in going:
+            caller = now[live.asked]
+            if not self.live.still(live):
+                continue
+            if caller is None:
+                live.end(refusal(live.doc_id, live.caller))
+            elif caller != live.caller:
+                live.caller = caller
+                live.recast(caller)
 
     async def expire(self) -> None:
         """Ends what goes on under tokens that expire, for ever. Ends by being cancelled."""
