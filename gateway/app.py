@@ -23,12 +23,19 @@ from gateway.mcp.cancel import CancelOnDisconnect
 from gateway.mcp.context import ToolContext
 from gateway.mcp.tools import mcp_server
 from gateway.metrics import MetricsRest
+from gateway.oidc import Issuer
 from gateway.origins import OriginGuard
 from gateway.pages import Pages
 from gateway.ports import RouterPort
 from gateway.rest.admin import AdminRest
+from gateway.rest.changed import ChangedRest
+from gateway.rest.chat import ChatRest
+from gateway.rest.events import EventsRest
+from gateway.rest.history import HistoryRest
+from gateway.rest.members import MembersRest
 from gateway.rest.openapi import openapi_route
 from gateway.rest.routes import Rest
+from gateway.rest.suggestions import SuggestionsRest
 from gateway.rest.tokens import TokensRest
 from gateway.rest.upkeep import UpkeepRest
 from gateway.rest.verbs import VerbsRest
@@ -49,7 +56,10 @@ def create_app(
     """
     counts = counts or GatewayCounts()
     open_door, allowance = settings.no_auth, settings.allowance
-    authenticator = Authenticator(router, no_auth=open_door, allowance=allowance)
+    issuer = None
+    if settings.oidc_issuer and settings.oidc_audience:
+        issuer = Issuer(settings.oidc_issuer, settings.oidc_audience, settings.oidc_scope)
+    authenticator = Authenticator(router, no_auth=open_door, allowance=allowance, issuer=issuer)
     context = ToolContext(router, settings.base_url, no_auth=open_door, allowance=allowance)
     context.held.live = authenticator.live
     mcp = mcp_server(context, authenticator, counts).http_app(
@@ -67,20 +77,14 @@ def create_app(
             _take_long_bodies(mcp)
             tasks.start_soon(authenticator.follow)
             tasks.start_soon(authenticator.expire)
+            tasks.start_soon(context.seats.run)
             tasks.start_soon(counts.tell, router, context.held)
             yield
             tasks.cancel_scope.cancel()
 
     app = Starlette(
         routes=[
-            *Rest(context, authenticator).routes(),
-            *WritingRest(context, authenticator).routes(),
-            *VerbsRest(context, authenticator).routes(),
-            *UpkeepRest(context, authenticator).routes(),
-            *AdminRest(context, authenticator).routes(),
-            *Pages(context, authenticator).routes(),
-            *TokensRest(context, authenticator).routes(),
-            *MetricsRest(context, authenticator, counts).routes(),
+            *_rest(context, authenticator, counts),
             openapi_route(),
             *agent_routes(settings.base_url),
             WebSocketRoute("/collab/{ref:path}", editors),
@@ -95,6 +99,25 @@ def create_app(
     app.state.authenticator = authenticator
     app.state.held = context.held
     return app
+
+
+def _rest(context: ToolContext, authenticator: Authenticator, counts: GatewayCounts) -> list[Route]:
+    return [
+        *Rest(context, authenticator).routes(),
+        *WritingRest(context, authenticator).routes(),
+        *VerbsRest(context, authenticator).routes(),
+        *ChatRest(context, authenticator).routes(),
+        *HistoryRest(context, authenticator).routes(),
+        *EventsRest(context, authenticator).routes(),
+        *SuggestionsRest(context, authenticator).routes(),
+        *ChangedRest(context, authenticator).routes(),
+        *UpkeepRest(context, authenticator).routes(),
+        *AdminRest(context, authenticator).routes(),
+        *Pages(context, authenticator).routes(),
+        *TokensRest(context, authenticator).routes(),
+        *MembersRest(context, authenticator).routes(),
+        *MetricsRest(context, authenticator, counts).routes(),
+    ]
 
 
 def _take_long_bodies(mcp: StarletteWithLifespan) -> None:

@@ -3,9 +3,12 @@
     docactor serve                       run the server
     docactor create FILE | DIR           a document from a Markdown file, or many from a folder
     docactor export ID | --all DIR       a document as Markdown, or all as files
+    docactor edit ID                     a document in $EDITOR, what changed sent back
     docactor list | status | config      what there is, how it goes, what is in force
     docactor delete | undelete ID        a document goes, and comes back within 30 days
     docactor drain | undrain NODE        a node's documents go elsewhere, and may come back
+    docactor member add ID WHO ROLE      a role on a document; list, role, remove
+    docactor link ID ROLE                what everybody with its link may do
     docactor token create --agent NAME   a token for an agent
     docactor doctor [--repair]           check what is stored, and mend it
     docactor backup | restore DIR        copy everything of a running server, and put it back
@@ -24,9 +27,12 @@ from typing import Any, Final
 
 import msgspec
 
+from gateway.commands import editing as cli_editing
 from gateway.commands import folders as cli_folders
+from gateway.commands import members as cli_members
 from gateway.commands import tokens as cli_tokens
 from gateway.commands import upkeep as cli_upkeep
+from gateway.commands import versions as cli_versions
 from gateway.commands.address_file import read_address
 from gateway.commands.client import NoServerError, RestClient
 from gateway.mcp.arguments import Unfit, document
@@ -57,11 +63,16 @@ _HELP: Final = {
     "warm_slots": "blank document actors kept started per node",
     "max_active": "active documents per node",
     "idle_s": "seconds until an idle document is put away",
+    "hibernate_s": "the same with tabs open in which nobody does a thing; 0: never",
+    "heartbeat_s": "seconds between two looks at each document (default 5)",
     "drain_s": "seconds a stop may take",
     "writes_per_minute": "writes to one document a principal may make (default 10)",
     "chars_per_hour": "characters it may add to one (default 20000)",
     "reads_per_minute": "calls of each tool that reads it may make there (default 60)",
     "named_factor": "named agents and people get so many times as much (default 10)",
+    "oidc_issuer": "address of an OpenID Connect issuer whose tokens count too",
+    "oidc_audience": "what its tokens must be for",
+    "oidc_scope": "the most its tokens may do here (default write)",
     "log_level": "debug, info, warning or error",
 }
 _BUDGETS: Final = {
@@ -111,6 +122,25 @@ def parser() -> argparse.ArgumentParser:
         ("config", run_config, "print the settings in force and where each comes from"),
     ):
         _add_settings(add(name, run, about), FIELDS)
+    _add_documents(add)
+    _add_administration(add)
+    _add_server(add("status", run_status, "show how the server is"))
+    sub = add("doctor", run_doctor, "check every document and the catalog")
+    sub.add_argument("--repair", action="store_true", help="mend them; the server must be stopped")
+    _add_server(sub)
+    sub = add("backup", run_backup, "copy everything of a running server to an empty folder")
+    sub.add_argument("dir", metavar="DIR", type=Path, help="folder on the server's machine")
+    _add_server(sub)
+    sub = add("restore", run_restore, "put a backup into the data folder of a stopped server")
+    sub.add_argument("dir", metavar="DIR", type=Path, help="folder that 'docactor backup' filled")
+    _add_settings(sub, ("data",))
+    _add_tokens(commands.add_parser("token", help="manage access tokens"))
+    cli_members.add_parsers(commands, _add_server, _client)
+    cli_versions.add_parsers(commands, _add_server, _client)
+    return top
+
+
+def _add_documents(add: Callable[..., argparse.ArgumentParser]) -> None:
     sub = add("create", run_create, "create a document from a Markdown file, or many from a folder")
     sub.add_argument(
         "file",
@@ -131,6 +161,17 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument(
         "--all", metavar="DIR", type=Path, help="write every document to a file in this folder"
     )
+    sub.add_argument(
+        "--suggestions", action="store_true", help="with open suggestions, in CriticMarkup"
+    )
+    _add_server(sub)
+    sub = add("edit", run_edit, "open a document in $EDITOR and send back what you changed")
+    sub.add_argument("id", metavar="ID", help="a document's id, slug or URL")
+    sub.add_argument(
+        "--allow-large-delete",
+        action="store_true",
+        help="also when most of it is gone; otherwise that is refused",
+    )
     _add_server(sub)
     sub = add("list", run_list, "list documents, last changed first")
     sub.add_argument("--query", default="", help="words that title or slug contain")
@@ -138,19 +179,6 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--before", help="go on from here: 'next' of the page before")
     sub.add_argument("--deleted", action="store_true", help="those that can be had back instead")
     _add_server(sub)
-    _add_administration(add)
-    _add_server(add("status", run_status, "show how the server is"))
-    sub = add("doctor", run_doctor, "check every document and the catalog")
-    sub.add_argument("--repair", action="store_true", help="mend them; the server must be stopped")
-    _add_server(sub)
-    sub = add("backup", run_backup, "copy everything of a running server to an empty folder")
-    sub.add_argument("dir", metavar="DIR", type=Path, help="folder on the server's machine")
-    _add_server(sub)
-    sub = add("restore", run_restore, "put a backup into the data folder of a stopped server")
-    sub.add_argument("dir", metavar="DIR", type=Path, help="folder that 'docactor backup' filled")
-    _add_settings(sub, ("data",))
-    _add_tokens(commands.add_parser("token", help="manage access tokens"))
-    return top
 
 
 def run_serve(options: argparse.Namespace) -> int:
@@ -185,12 +213,23 @@ def _create_folder(options: argparse.Namespace) -> int:
 
 def run_export(options: argparse.Namespace) -> int:
     if options.all is not None:
+        if options.suggestions:
+            raise InvalidArgument("--suggestions: name one document.")
         with _client(options) as client:
             return cli_folders.export_folder(client, options.all.expanduser())
     ref = _reference(options.id)
     with _client(options) as client:
-        sys.stdout.write(client.export(ref))
+        text, notes = client.export(ref, critic=options.suggestions)
+    sys.stdout.write(text)
+    if notes:
+        print(cli_folders.unsaid(ref, notes), file=sys.stderr)
     return 0
+
+
+def run_edit(options: argparse.Namespace) -> int:
+    ref, large = _reference(options.id), options.allow_large_delete
+    with _client(options) as client:
+        return cli_editing.edit(client, ref, os.environ, allow_large_delete=large)
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -250,6 +289,7 @@ def run_status(options: argparse.Namespace) -> int:
 def run_token_create(options: argparse.Namespace) -> int:
     order = {budget: getattr(options, f"own_{budget}") for budget in _BUDGETS}
     order |= {"name": options.agent or options.person, "agent": bool(options.agent)}
+    order |= {"person": options.person or options.of}
     order |= {"scope": options.scope, "expires": options.expires}
     if options.document:
         order["documents"] = [_reference(ref) for ref in options.document]
@@ -313,7 +353,12 @@ def _add_tokens(sub: argparse.ArgumentParser) -> None:
     create.set_defaults(run=run_token_create)
     whose = create.add_mutually_exclusive_group(required=True)
     whose.add_argument("--agent", metavar="NAME", help="for an agent of this name")
-    whose.add_argument("--person", metavar="NAME", help="for yourself on another machine")
+    whose.add_argument(
+        "--person", metavar="NAME", help="for a person; the one who started the server is owner"
+    )
+    create.add_argument(
+        "--of", metavar="PERSON", help="the person an agent belongs to (default: yourself)"
+    )
     create.add_argument(
         "--scope",
         default="write",

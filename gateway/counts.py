@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import Any, Final
 
 import anyio
-import mcp_types
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools import ToolResult
 
-from gateway.mcp.waiting import Held
+from gateway.mcp.held import Held
 from gateway.ports import RouterPort
-from shared.errors import DocactorError
-from shared.limits import REPORT_S
+from shared.concurrency import too_many
+from shared.errors import DocactorError, Overloaded
+from shared.limits import MAX_SESSIONS_PER_GATEWAY, REPORT_S, SESSIONS_OF_ONE
 from shared.metrics import GatewayReport, ToolCalls
 
 log = logging.getLogger("docactor.counts")
-
-OK: Final = "ok"
-GONE: Final = "gone"  # the caller left before its answer
-OTHER: Final = "unknown"  # a tool there is none of: what callers make up must not become labels
 
 
 class GatewayCounts:
@@ -33,7 +26,36 @@ class GatewayCounts:
         self.frames_in = 0
         self.frames_out = 0
         self.reconnects = 0
+        self.sleeping: set[str] = set()  # documents whose sessions are here, without an actor
         self.calls: Counter[tuple[str, str]] = Counter()
+        self._sockets_of: Counter[str] = Counter()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many editors as a gateway can take."""
+        return self.sockets >= MAX_SESSIONS_PER_GATEWAY
+
+    def check_room(self, principal: str) -> None:
+        """Whether one more editor of this principal may come in.
+
+        Raises:
+            Overloaded: The gateway has as many as it can take.
+            RateLimited: The principal has as many as one may.
+        """
+        if self.is_full:
+            raise Overloaded("This server has as many editors as it can take.")
+        if self._sockets_of[principal] >= SESSIONS_OF_ONE:
+            raise too_many(SESSIONS_OF_ONE, "editors at this gateway")
+
+    def enter(self, principal: str) -> None:
+        self.sockets += 1
+        self._sockets_of[principal] += 1
+
+    def leave(self, principal: str) -> None:
+        self.sockets -= 1
+        self._sockets_of[principal] -= 1
+        if not self._sockets_of[principal]:
+            del self._sockets_of[principal]
 
     def report(self, held: Held) -> GatewayReport:
         """Everything as of now; `held` knows the waits."""
@@ -45,6 +67,7 @@ class GatewayCounts:
             reconnects=self.reconnects,
             waiting=held.waiting,
             waits=held.total,
+            asleep=len(self.sleeping),
             calls=tuple(ToolCalls(*key, count) for key, count in sorted(self.calls.items())),
         )
 
@@ -59,37 +82,3 @@ class GatewayCounts:
                 await router.directory("report_gateway", self.report(held))
             except DocactorError as error:
                 log.info("no Directory to report to: %s", error.message)
-
-
-class CountCalls(Middleware):
-    """Counts every call by tool and by what it was answered with.
-
-    Args:
-        counts: Where.
-        tools: The names there are.
-    """
-
-    def __init__(self, counts: GatewayCounts, tools: frozenset[str]) -> None:
-        self._counts = counts
-        self._tools = tools
-
-    async def on_call_tool(
-        self,
-        context: MiddlewareContext[mcp_types.CallToolRequestParams],
-        call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
-    ) -> ToolResult:
-        name = context.message.name
-        code = GONE
-        try:
-            result = await call_next(context)
-            code = _code(result)
-            return result
-        finally:
-            self._counts.calls[name if name in self._tools else OTHER, code] += 1
-
-
-def _code(result: ToolResult) -> str:
-    if not result.is_error:
-        return OK
-    structured: dict[str, Any] = result.structured_content or {}
-    return str(structured.get("error", {}).get("code", OTHER))

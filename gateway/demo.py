@@ -27,14 +27,15 @@ import anyio
 import anyio.abc
 import httpx
 
+from gateway.client.blocks import append_paragraph, first_paragraph, texts, type_at_end
+from gateway.client.editor_client import EditorClient
 from gateway.commands.client import RestClient
 from gateway.demo_parties import (
+    PATIENCE_S,
     Agent,
-    LiveEditor,
     NodeEditor,
     StoryError,
     agent,
-    live_editor,
     node_editor,
     server,
     until,
@@ -105,10 +106,12 @@ class Story:
         await self._create()
         doc = self._doc["doc_id"]
         async with (
-            live_editor(f"{self._ws}/{doc}", self._owner) as ann,
+            EditorClient(self._base, doc, self._owner) as ann,
             node_editor(self._ws, doc, self._owner) as bob,
             agent(f"{self._base}/mcp", self._agent_token, doc) as scribe,
         ):
+            with anyio.fail_after(PATIENCE_S):
+                await ann.wait_synced()
             await self._meet(ann, bob, scribe)
             await self._type_and_follow(ann, bob, scribe)
             await self._patch(ann, bob, scribe)
@@ -124,34 +127,36 @@ class Story:
             f"        {made['doc_id']} has {len(made['blocks'])} blocks, each with an id of its own"
         )
 
-    async def _meet(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+    async def _meet(self, ann: EditorClient, bob: NodeEditor, scribe: Agent) -> None:
         self._at = await self._paragraph(ann, bob)
         read = await scribe.read()
         bobs = (await bob.ask("text"))["text"]
-        hold(len(ann.texts()) == len(bobs) == len(scribe.mirror.order), "all see the same blocks")
-        say("step 2  ann (pycrdt Provider) and bob (Node, unmodified y-websocket) open it:")
+        hold(
+            len(texts(ann.root)) == len(bobs) == len(scribe.mirror.order), "all see the same blocks"
+        )
+        say("step 2  ann (Python, pycrdt) and bob (Node, unmodified y-websocket) open it:")
         say(f"        each has its {len(bobs)} blocks")
         say(
             f"        the agent scribe reads once over MCP: {scribe.read_chars:,} characters, "
             f"cursor {read.cursor}"
         )
 
-    async def _paragraph(self, ann: LiveEditor, bob: NodeEditor) -> int:
+    async def _paragraph(self, ann: EditorClient, bob: NodeEditor) -> int:
         """A paragraph to type in. Not every file has one: then ann adds it."""
-        found = ann.paragraph()
+        found = first_paragraph(ann.root)
         if found is None:
-            found = ann.add_paragraph("A first sentence.")
-            await until("the new paragraph at bob's", lambda: bob.texts == ann.texts() or None)
+            found = append_paragraph(ann.root, "A first sentence.")
+            await until("the new paragraph at bob's", lambda: bob.texts == texts(ann.root) or None)
             say("        no paragraph to type in: ann adds one")
         return found
 
-    async def _type_and_follow(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+    async def _type_and_follow(self, ann: EditorClient, bob: NodeEditor, scribe: Agent) -> None:
         before = scribe.read_chars
         words = " — and ann was here"
         async with anyio.create_task_group() as tasks:
             waiting = Answer(tasks, partial(scribe.follow, wait_s=20))
             for letter in words:
-                ann.type(self._at, letter)
+                type_at_end(ann.root, self._at, letter)
                 await anyio.sleep(0.01)
             began = time.monotonic()
             await until("ann's words at bob's", lambda: words in "".join(bob.texts) or None)
@@ -167,7 +172,7 @@ class Story:
             f"{told:,} of {size:,} characters ({told / size:.1%})"
         )
 
-    async def _patch(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+    async def _patch(self, ann: EditorClient, bob: NodeEditor, scribe: Agent) -> None:
         mirror = scribe.mirror
         target = mirror.order[self._at]
         revised = mirror.texts[target] + " *Revised by scribe.*"
@@ -179,7 +184,7 @@ class Story:
         took = (time.monotonic() - began) * 1000
         hold((result["replaced"], result["deleted"]) == (1, 0), f"one block replaced: {result}")
         seen = "Revised by scribe."
-        await until("the patch at ann's", lambda: seen in "".join(ann.texts()) or None)
+        await until("the patch at ann's", lambda: seen in "".join(texts(ann.root)) or None)
         await until("the patch at bob's", lambda: seen in "".join(bob.texts) or None)
         mirror.cursor = result["cursor"]
         mirror.texts[target] = revised
@@ -189,33 +194,34 @@ class Story:
         )
         say("        ann and bob see it without having done anything")
 
-    async def _kill(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+    async def _kill(self, ann: EditorClient, bob: NodeEditor, scribe: Agent) -> None:
         pid = await in_thread(self._pid)
         connections = bob.connections
         os.kill(pid, signal.SIGKILL)
         began = time.monotonic()
         words = "Typed while the actor was dead. "
         await bob.ask("type", block=self._at, at=0, text=words)
-        await until("bob's words at ann's", lambda: words in "".join(ann.texts()) or None)
+        await until("bob's words at ann's", lambda: words in "".join(texts(ann.root)) or None)
         took = (time.monotonic() - began) * 1000
         changes = await scribe.follow()
         hold(any(words in block.text for block in changes.blocks), "the agent goes on")
         again = await in_thread(self._pid)
         hold(again != pid, "another process has the document")
-        hold(bob.connections == connections, "the editors' sockets stayed open")
+        stayed = (bob.connections, ann.connections) == (connections, 1)
+        hold(stayed, "the editors' sockets stayed open")
         say(f"step 5  kill -9 of the document's actor (pid {pid}); bob types on")
         say(
             f"        ann has his words {took:.0f} ms later, from pid {again}; no socket was closed"
         )
         say(f"        scribe follows with the cursor it had: {len(changes.blocks)} block")
 
-    async def _same(self, ann: LiveEditor, bob: NodeEditor, scribe: Agent) -> None:
+    async def _same(self, ann: EditorClient, bob: NodeEditor, scribe: Agent) -> None:
         while (await scribe.follow()).more:
             continue
-        exported = await in_thread(self._rest.export, self._doc["doc_id"])
+        exported, _ = await in_thread(self._rest.export, self._doc["doc_id"])
         hold(scribe.mirror.markdown() == exported, "the agent's copy is the document")
         bobs = (await bob.ask("text"))["text"]
-        hold(bobs == ann.texts(), "both editors hold the same text")
+        hold(bobs == texts(ann.root), "both editors hold the same text")
         say(
             f"step 6  scribe's copy, kept by read_changes alone, is the document: "
             f"{len(exported):,} characters, equal"

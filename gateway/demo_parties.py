@@ -1,7 +1,7 @@
-"""The parties of the demo: a server process, two live editors, an agent. Real clients, all of them.
+"""The parties of the demo: a server process, an editor, an agent. Real clients, all of them.
 
-The Python editor is pycrdt's Provider over a websocket; the second one a Node program with the
-unmodified y-websocket client; the agent FastMCP's client over HTTP.
+The editor is a Node program with the unmodified y-websocket client; the agent FastMCP's client over
+HTTP. The other editor is `gateway.client.editor_client`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.abc
-import httpx
 import msgspec
 from fastmcp import Client
-from httpx_ws import AsyncWebSocketSession, aconnect_ws
-from pycrdt import Doc, Provider, XmlElement, XmlFragment, XmlText
-from pycrdt.websocket.websocket import HttpxWebsocket
 
 from shared.feed.mirror import Mirror
 from shared.protocol import ReadChangesResult, ReadDocumentResult
@@ -43,56 +39,6 @@ async def until(what: str, see: Callable[[], T | None]) -> T:
                 return seen
             await anyio.sleep(0.002)
     raise StoryError(f"{what}: not seen within {PATIENCE_S:.0f} s")
-
-
-class LiveEditor:
-    """A person's editor: a Yjs document synced over a websocket that stays open."""
-
-    def __init__(self, doc: Doc[XmlFragment]) -> None:
-        self.doc = doc
-        self.root = doc.get("default", type=XmlFragment)
-
-    def texts(self) -> list[str]:
-        """The plain text of each block."""
-        return [_plain(block) for block in self.root.children]
-
-    def paragraph(self) -> int | None:
-        """The place of the first paragraph that is one text and not empty, if there is one."""
-        for position, block in enumerate(self.root.children):
-            if isinstance(block, XmlElement) and block.tag == "paragraph":
-                inside = list(block.children)
-                if len(inside) == 1 and isinstance(inside[0], XmlText) and len(inside[0]):
-                    return position
-        return None
-
-    def add_paragraph(self, words: str) -> int:
-        """Adds a paragraph at the end; its place."""
-        self.root.children.append(XmlElement("paragraph", {}, [XmlText(words)]))
-        return len(self.root.children) - 1
-
-    def type(self, block: int, words: str) -> None:
-        """Types at the end of a paragraph that `paragraph` or `add_paragraph` named."""
-        element = self.root.children[block]
-        assert isinstance(element, XmlElement)
-        text = element.children[0]
-        assert isinstance(text, XmlText)
-        text.insert(len(text), words)
-
-
-@asynccontextmanager
-async def live_editor(url: str, token: str) -> AsyncIterator[LiveEditor]:
-    """An editor that has synced. `url`: ws://…/collab/<id>."""
-    doc: Doc[XmlFragment] = Doc()
-    editor = LiveEditor(doc)
-    session: AsyncWebSocketSession
-    async with (
-        httpx.AsyncClient() as http,
-        aconnect_ws(url, http, subprotocols=[f"docactor.{token}"]) as session,
-        Provider(doc, HttpxWebsocket(session, url)) as provider,
-    ):
-        with anyio.fail_after(PATIENCE_S):
-            await provider.synced.wait()
-        yield editor
 
 
 class NodeEditor:
@@ -243,9 +189,3 @@ async def _echo(process: anyio.abc.Process, say: Callable[[str], None]) -> None:
         *lines, rest = (rest + part).split(b"\n")
         for line in lines:
             say(line.decode(errors="replace"))
-
-
-def _plain(node: object) -> str:
-    if isinstance(node, XmlText):
-        return "".join(part for part, _ in node.diff() if isinstance(part, str))
-    return "".join(map(_plain, node.children)) if isinstance(node, XmlElement) else ""

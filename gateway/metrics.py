@@ -21,8 +21,9 @@ from starlette.routing import Route
 
 from gateway.auth import Authenticator
 from gateway.counts import GatewayCounts
-from gateway.mcp.context import ToolContext, require
+from gateway.mcp.context import ToolContext
 from gateway.rest.routes import answered
+from shared.access import require
 from shared.directory_protocol import NodeStatus
 from shared.errors import DocactorError
 from shared.limits import READY_S
@@ -32,6 +33,7 @@ from shared.protocol import CommitTotals
 GATEWAY_GAUGES: Final = {
     "sockets": ("docactor_sockets", "Editors connected now"),
     "waiting": ("docactor_waits", "Calls that wait for a change now"),
+    "asleep": ("docactor_hibernated_documents", "Documents without an actor that are open here"),
 }
 GATEWAY_COUNTERS: Final = {
     "frames_in": ("docactor_frames_in", "Websocket messages from editors"),
@@ -47,6 +49,8 @@ DIRECTORY_COUNTERS: Final = {
     "takeovers": "Documents opened after their former actor had to be killed",
     "failures": "Openings that failed, for want of room or storage",
     "evictions": "Documents closed to make room for others",
+    "hibernations": "Documents closed while editors had them open",
+    "wakes": "Documents opened again of which that was so",
 }
 SLOT_COUNTERS: Final = {
     "lost": "Slots found dead or silent",

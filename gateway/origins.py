@@ -2,7 +2,8 @@
 
 A page of a stranger, opened on the same machine, can reach a server on loopback: by its own origin,
 or by a name of its own that resolves to 127.0.0.1. FastMCP's guard refuses both, for requests; the
-same rules are asked here for websockets too.
+same rules are asked here for websockets too. Two of a header are refused: what stands in between
+might go by the other one.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from typing import Final
 
 from fastmcp.server.http import HostOriginGuardMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.settings import Settings
 
 _ANSWERS: Final = "websocket.http.response"  # servers that let a handshake be answered
+_ONCE: Final = {b"host": 421, b"origin": 403}  # and what a second one is answered with
 
 
 class OriginGuard:
@@ -33,7 +36,8 @@ class OriginGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._http(scope, receive, send)
+            guard = _doubled(scope) or self._http
+            await guard(scope, receive, send)
         elif scope["type"] == "websocket" and (refusal := await self._refusal(scope, receive)):
             if _ANSWERS not in (scope.get("extensions") or {}):
                 await send({"type": "websocket.close", "code": 1008})  # before accepting: HTTP 403
@@ -52,9 +56,18 @@ class OriginGuard:
         async def keep(message: Message) -> None:
             answer.append(message)
 
-        await self._guard(asked, receive, keep)
+        await (_doubled(scope) or self._guard)(asked, receive, keep)
         return answer
 
     @staticmethod
     async def _admit(_scope: Scope, _receive: Receive, _send: Send) -> None:
         """Behind the guard, when it asks for a websocket: nothing is answered yet."""
+
+
+def _doubled(scope: Scope) -> ASGIApp | None:
+    """The refusal of a request that has Host or Origin twice."""
+    names = [name.lower() for name, _ in scope["headers"]]
+    for name, status in _ONCE.items():
+        if names.count(name) > 1:
+            return Response(f"{name.decode().title()} must be said once", status)
+    return None

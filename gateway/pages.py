@@ -8,6 +8,7 @@ script can read. The cookie counts for these pages alone, and they only show.
 from __future__ import annotations
 
 import base64
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from html import escape
 from typing import Final
@@ -21,10 +22,19 @@ from starlette.routing import Route
 
 from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext, require
+from gateway.mcp.context import ToolContext
 from gateway.mcp.errors import unexpected
 from gateway.rest.problems import STATUS_BY_CODE, problem
-from gateway.rest.routes import Handler, answered, argument, cursor_headers, decoded, json_response
+from gateway.rest.routes import (
+    Handler,
+    answered,
+    argument,
+    check_parameters,
+    json_response,
+    markdown_headers,
+    ordered,
+)
+from shared.access import require
 from shared.directory_protocol import DocumentRows
 from shared.errors import DocactorError, Unauthenticated
 from shared.ids import parse_ref
@@ -97,7 +107,7 @@ class Pages:
 
     async def sign_in(self, request: Request) -> Response:
         """The token as a cookie of this browser."""
-        token = decoded(await request.body(), Session).token
+        token = (await ordered(request, Session)).token
         if await self._authenticator.of_token(token) is None:
             raise Unauthenticated("token: unknown, expired or revoked.")
         answer = json_response({"status": "in"})
@@ -106,14 +116,15 @@ class Pages:
         answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
         return answer
 
-    async def sign_out(self, _request: Request) -> Response:
+    async def sign_out(self, request: Request) -> Response:
+        check_parameters(request, ())
         answer = json_response({"status": "out"})
         answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return answer
 
     async def home(self, request: Request) -> Response:
         """The documents there are, last changed first."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, self._authenticator.of_header)
         rows: DocumentRows = await self._context.router.directory(
             "list_documents", caller, "", DEFAULT_LIST, None
         )
@@ -125,7 +136,7 @@ class Pages:
 
         With `?id=` the browser goes to that section: headings carry their section's id.
         """
-        caller = await self._caller(request)
+        caller = await self._caller(request, self._authenticator.of_visitor)
         ref = argument("doc", request.path_params["doc"], arguments.document)
         section = parse_ref(request.query_params.get("id", ""))
         if section is not None:
@@ -137,7 +148,7 @@ class Pages:
         )
         if kind == "markdown":
             text = "" if read.markdown is UNSET else read.markdown
-            headers = {**cursor_headers(read.cursor), **_HEADERS}
+            headers = {**markdown_headers(ref, read), **_HEADERS}
             return Response(text.encode(), 200, headers, "text/plain")
         blocks = () if read.blocks is UNSET else read.blocks
         if read.total_chars > PARSE_INLINE_CHARS:
@@ -146,12 +157,14 @@ class Pages:
             body = body_of(blocks)
         return _page(read.title, body)
 
-    async def _caller(self, request: Request) -> Caller:
+    async def _caller(
+        self, request: Request, of: Callable[[str | None], Awaitable[Caller]]
+    ) -> Caller:
         given = request.headers.get("authorization")
         cookie = request.cookies.get(COOKIE)
         if given is None and cookie:
             given = f"Bearer {cookie}"
-        caller = await self._authenticator.of_header(given)
+        caller = await of(given)
         require(caller, "read")
         return caller
 

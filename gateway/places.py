@@ -38,6 +38,10 @@ class Places:
     def get(self, ref: str) -> Place | None:
         return self._places.get(self._ids.get(ref, ref))
 
+    def doc_id(self, ref: str) -> str:
+        """The id of a document asked for before; else what was given."""
+        return self._ids.get(ref, ref)
+
     def dead(self, ref: str) -> RouteKey | None:
         """The route of this document that broke last, for the Directory to look at."""
         return self._dead.get(self._ids.get(ref, ref))

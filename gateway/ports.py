@@ -5,10 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
+
+import msgspec
 
 from shared.calls import Verb
 from shared.protocol import Caller
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """A document that there is for a caller, and the caller with its roles there."""
+
+    doc_id: str
+    caller: Caller
 
 
 class LinkPort(Protocol):
@@ -20,11 +30,18 @@ class LinkPort(Protocol):
         ...
 
     async def wait_beyond(
-        self, change_seq: int, seconds: float, ignore_principal: str | None = None, /
+        self,
+        change_seq: int,
+        seconds: float,
+        ignore_principal: str | None = None,
+        /,
+        *,
+        of_events: bool = False,
     ) -> bool:
         """Wait until the document has a change numbered above `change_seq`, at most `seconds`.
 
-        Changes made by nobody but `ignore_principal` do not count.
+        Changes made by nobody but `ignore_principal` do not count. `of_events`: the same of events
+        and their numbers, and everybody's count.
 
         Returns:
             Whether there is one; False when the time passed first.
@@ -37,6 +54,24 @@ class RouterPort(Protocol):
 
     async def call(self, ref: str, verb: Verb, caller: Caller, request: Any) -> Any:
         """Run `verb` on the document `ref` (id or slug) and return its result Struct."""
+        ...
+
+    async def admit(self, ref: str, caller: Caller) -> Admission:
+        """What the caller may do with the document `ref`; see `gateway.admissions`."""
+        ...
+
+    async def admit_again(self, asked: Sequence[tuple[str, Caller]]) -> list[Caller | None]:
+        """The same as of now, for what goes on already; None: nothing any more."""
+        ...
+
+    def forget_roles(self, documents: Collection[str] | None, keep_s: float) -> None:
+        """Roles on these documents changed, or with None on any."""
+        ...
+
+    async def sleeps(self, doc_id: str) -> int:
+        """The epoch under which a document that is open here fell asleep, if it still sleeps; the
+        Directory is asked. 0: it does not.
+        """
         ...
 
     async def link(self, ref: str) -> LinkPort:

@@ -11,17 +11,22 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
+from shared.access import scopes_of
 from shared.budget import Allowance
 from shared.errors import InvalidArgument
 from shared.limits import (
     CHARS_PER_HOUR,
     DRAIN_S,
+    HEARTBEATS_S,
+    HIBERNATE_S,
     IDLE_S,
     NAMED_FACTOR,
     READS_PER_MINUTE,
+    REPORT_S,
     WARM_SLOTS,
     WRITES_PER_MINUTE,
 )
@@ -54,10 +59,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         warm_slots: Blank document actors kept started per node.
         max_active: Active documents per node; None lets memory and cores decide.
         idle_s: Seconds without session, call or waiter before a document is passivated.
+        hibernate_s: Seconds without an edit, a newcomer or a call before a document whose sessions
+            are all at one gateway is passivated under them; 0: never.
+        heartbeat_s: Seconds between two heartbeats of a document: so late it may be put away, and
+            its title reach the list.
         drain_s: Seconds a stop may take to finish requests and commits.
         writes_per_minute, chars_per_hour: What one principal may write to one document.
         reads_per_minute: How often it may call each tool that reads, there.
         named_factor: Named agents and people's tokens get so many times as much.
+        oidc_issuer: Address of an OpenID Connect issuer whose tokens count beside ours.
+        oidc_audience: What its tokens must be for; with `oidc_issuer` both or neither.
+        oidc_scope: The most its tokens may do here.
         log_level: debug, info, warning or error.
     """
 
@@ -76,11 +88,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     warm_slots: int = WARM_SLOTS
     max_active: int | None = None
     idle_s: float = IDLE_S
+    hibernate_s: float = HIBERNATE_S
+    heartbeat_s: float = REPORT_S
     drain_s: float = DRAIN_S
     writes_per_minute: int = WRITES_PER_MINUTE
     chars_per_hour: int = CHARS_PER_HOUR
     reads_per_minute: int = READS_PER_MINUTE
     named_factor: int = NAMED_FACTOR
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    oidc_scope: str = "write"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property
@@ -95,6 +112,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             chars_per_hour=self.chars_per_hour * self.named_factor,
             reads_per_minute=self.reads_per_minute * self.named_factor,
         )
+
+    @property
+    def visitors(self) -> Allowance:
+        """The budgets of those who have a document's link and no role by name."""
+        return Allowance(self.writes_per_minute, self.chars_per_hour, self.reads_per_minute)
 
     @property
     def base_url(self) -> str:
@@ -157,8 +179,12 @@ def check(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and value < 1:
             raise InvalidArgument(f"{name}: must be at least 1.")
+    least, most = HEARTBEATS_S
+    if not least <= settings.heartbeat_s <= most:
+        raise InvalidArgument(f"heartbeat_s: must be between {least:g} and {most:g} seconds.")
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise InvalidArgument("tls_cert: give tls_cert and tls_key together.")
+    _check_issuer(settings)
     if is_loopback(settings.host):
         return
     if settings.no_auth:
@@ -168,6 +194,19 @@ def check(settings: Settings) -> None:
             f"host: {settings.host} is reachable by others, and tokens would travel in clear text."
             " Give tls_cert and tls_key, or behind_proxy when a proxy in front does TLS."
         )
+
+
+def _check_issuer(settings: Settings) -> None:
+    if bool(settings.oidc_issuer) != bool(settings.oidc_audience):
+        raise InvalidArgument("oidc_issuer: give oidc_issuer and oidc_audience together.")
+    try:
+        scopes_of(settings.oidc_scope)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"oidc_{error.message}") from error
+    if settings.oidc_issuer:
+        address = urlsplit(settings.oidc_issuer)
+        if address.scheme != "https" and not is_loopback(address.hostname or ""):
+            raise InvalidArgument("oidc_issuer: must be https, or this machine.")
 
 
 def is_loopback(host: str) -> bool:

@@ -1,8 +1,9 @@
 """A gateway process: joins Ray, serves the application on a socket it inherits, and stops in order.
 
-The supervisor starts it with the order below as JSON in `DOCACTOR_WORKER`. It stops at SIGTERM:
-waits of readers end, requests in flight are answered, then the application closes. When its parent
-is gone it does the same by itself, so that nothing of ours outlives the command that started it.
+The supervisor sends it the order below as JSON on its standard input, once Ray runs: until then it
+imports what it needs, which takes as long. It stops at SIGTERM: waits of readers end, requests in
+flight are answered, then the application closes. When its parent is gone it does the same by
+itself, so that nothing of ours outlives the command that started it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO
 
 import anyio
 import msgspec
@@ -27,8 +29,6 @@ from gateway.server.ray_messages import silence
 from gateway.server.serving import GatewayServer, server_config
 from gateway.server.temp_folder import TempFolder
 from gateway.settings import Settings
-
-ORDER_VARIABLE: Final = "DOCACTOR_WORKER"
 
 
 class WorkerOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +53,10 @@ class WorkerOrder(msgspec.Struct, frozen=True, kw_only=True):
     log_file: str | None = None
 
 
-def read_order(environ: Mapping[str, str]) -> WorkerOrder:
-    """The order out of the environment. Raises KeyError, msgspec.ValidationError."""
-    return msgspec.json.decode(environ[ORDER_VARIABLE], type=WorkerOrder)
+def read_order(stream: BinaryIO) -> WorkerOrder | None:
+    """Waits for the order; None: the supervisor ended before. Raises msgspec.DecodeError."""
+    told = stream.read()
+    return msgspec.json.decode(told, type=WorkerOrder) if told else None
 
 
 def join_ray(address: str, namespace: str, connect: Callable[..., Any] = ray.init) -> None:
@@ -75,11 +76,12 @@ def join_ray(address: str, namespace: str, connect: Callable[..., Any] = ray.ini
 async def run(order: WorkerOrder) -> None:
     """Serve until told to stop."""
     counts = GatewayCounts(order.gateway_id)
-    router = Router(order.gateway_id, counts=counts)
+    router = Router(order.gateway_id, counts=counts, visitors=order.settings.visitors)
     app = create_app(order.settings, router, counts)
     server = GatewayServer(server_config(app, order.settings), app, order.parent)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.watch_parent)
+        tasks.start_soon(router.follow)
         await server.serve([socket.socket(fileno=order.fd)])
         tasks.cancel_scope.cancel()
     await router.close()
@@ -87,7 +89,9 @@ async def run(order: WorkerOrder) -> None:
 
 def main() -> None:
     """The process, from its order to its end."""
-    order = read_order(os.environ)
+    order = read_order(sys.stdin.buffer)
+    if order is None:
+        return
     configure_logging(order.settings.log_level, Path(order.log_file) if order.log_file else None)
     folder = os.environ.get(TEMP_ENV)
     temp = TempFolder.join(Path(folder)) if folder else None

@@ -11,6 +11,7 @@ import msgspec
 
 from gateway.upkeep import Step
 from shared.errors import BY_CODE, DocactorError, InternalError
+from shared.limits import MAX_READ_CHARS
 
 TIMEOUT_S: Final = 60.0  # a cold document may have to wait for an actor
 
@@ -32,7 +33,8 @@ class RestClient:
         self, url: str, token: str | None, transport: httpx.BaseTransport | None = None
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._url = url
+        self.url = url
+        self.token = token or ""
         self._http = httpx.Client(
             base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport
         )
@@ -60,8 +62,32 @@ class RestClient:
         }
         return self._json("POST", "/api/documents", json=body)
 
-    def export(self, doc: str) -> str:
-        return self._send("GET", f"/api/documents/{doc}.md").text
+    def export(self, doc: str, *, critic: bool = False) -> tuple[str, list[dict[str, Any]]]:
+        """The Markdown, and what it leaves out: a `block_id` and a `what` each.
+
+        `critic`: with what is suggested in it, in CriticMarkup.
+        """
+        asked = {"suggestions": "critic"} if critic else {}
+        answer = self._send("GET", f"/api/documents/{doc}.md", params=asked)
+        if answer.headers.get("Docactor-Fidelity", "0") == "0":
+            return answer.text, []
+        return answer.text, self._json("GET", f"/api/documents/{doc}/fidelity")["fidelity"]
+
+    def export_with_tag(self, doc: str) -> tuple[str, str]:
+        """The Markdown, and the tag that says which instant it is of."""
+        answer = self._send("GET", f"/api/documents/{doc}.md")
+        return answer.text, answer.headers["ETag"]
+
+    def put(
+        self, doc: str, markdown: str, tag: str, idempotency_key: str, *, allow_large_delete: bool
+    ) -> dict[str, Any]:
+        """Makes the document read as `markdown`, which was made from the state that `tag` names."""
+        asked = {"idempotency_key": idempotency_key}
+        if allow_large_delete:
+            asked["allow_large_delete"] = "true"
+        headers = {"If-Match": tag, "Content-Type": "text/markdown"}
+        path = f"/api/documents/{doc}.md"
+        return self._json("PUT", path, params=asked, headers=headers, content=markdown.encode())
 
     def delete(self, doc: str) -> dict[str, Any]:
         return self._json("DELETE", f"/api/documents/{doc}")
@@ -102,6 +128,43 @@ class RestClient:
     def revoke_token(self, token_id: str) -> None:
         self._json("DELETE", f"/api/tokens/{quote(token_id, safe='')}")
 
+    def members(self, doc: str) -> dict[str, Any]:
+        return self._json("GET", f"/api/documents/{_part(doc)}/members")
+
+    def set_member(self, doc: str, principal: str, role: str | None) -> dict[str, Any]:
+        """Gives a role, or with None takes it back."""
+        path = f"/api/documents/{_part(doc)}/members"
+        if role is None:
+            return self._json("DELETE", path, params={"principal": principal})
+        return self._json("PUT", path, json={"principal": principal, "role": role})
+
+    def set_link(self, doc: str, role: str | None) -> dict[str, Any]:
+        """What everybody with the link may do; None: nothing."""
+        return self._json("PUT", f"/api/documents/{_part(doc)}/link", json={"role": role})
+
+    def versions(self, doc: str, before: str | None, limit: int) -> dict[str, Any]:
+        params = {"limit": limit} | ({"before": before} if before else {})
+        return self._json("GET", f"/api/documents/{_part(doc)}/versions", params=params)
+
+    def version(self, doc: str, version: str) -> dict[str, Any]:
+        """A version with all of its text."""
+        path = f"/api/documents/{_part(doc)}/versions/{quote(version, safe='')}"
+        return self._json("GET", path, params={"max_chars": MAX_READ_CHARS})
+
+    def compare(self, doc: str, since: str, until: str | None) -> dict[str, Any]:
+        """What differs between two states; `until` None: now."""
+        params = {"from": since, "max_chars": MAX_READ_CHARS} | ({"to": until} if until else {})
+        return self._json("GET", f"/api/documents/{_part(doc)}/compare", params=params)
+
+    def save_version(self, doc: str, name: str, version: str | None) -> dict[str, Any]:
+        """Names the document as it is now, or a version of it."""
+        body = {"name": name, "version": version}
+        return self._json("POST", f"/api/documents/{_part(doc)}/versions", json=body)
+
+    def restore_version(self, doc: str, version: str, *, dry_run: bool, key: str) -> dict[str, Any]:
+        body = {"version": version, "dry_run": dry_run, "idempotency_key": key}
+        return self._json("POST", f"/api/documents/{_part(doc)}/restore", json=body)
+
     def back_up(self, folder: str) -> Iterator[Step]:
         """Has everything copied to a folder on the server's machine, telling the progress."""
         return self._steps("/api/backup", {"folder": folder})
@@ -119,7 +182,7 @@ class RestClient:
                 for line in answer.iter_lines():
                     yield _step(line)
         except httpx.TransportError as error:
-            raise NoServerError(f"no server answers at {self._url}: {error}") from error
+            raise NoServerError(f"no server answers at {self.url}: {error}") from error
 
     def _json(self, method: str, path: str, **kwargs: Any) -> dict[str, Any]:
         return msgspec.json.decode(self._send(method, path, **kwargs).content, type=dict[str, Any])
@@ -134,10 +197,15 @@ class RestClient:
         try:
             answer = self._http.request(method, path, **kwargs)
         except httpx.TransportError as error:
-            raise NoServerError(f"no server answers at {self._url}: {error}") from error
+            raise NoServerError(f"no server answers at {self.url}: {error}") from error
         if answer.is_error:
             raise _told(answer)
         return answer
+
+
+def _part(ref: str) -> str:
+    """An id, slug or URL as one part of a path."""
+    return quote(ref.rstrip("/").rpartition("/")[2], safe="")
 
 
 def _step(line: str) -> Step:

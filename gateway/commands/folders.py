@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -24,6 +24,7 @@ SOME_FAILED: Final = 1
 _SUFFIX: Final = ".md"
 _TRIES: Final = 5  # a server that is full or busy says so and when to come again
 _WAIT_S: Final = 1.0  # where it does not say when
+_TOLD: Final = 3  # things a line names of what a document's Markdown leaves out
 _NOT_A_NAME: Final = "-md"  # behind a name that would look like a document's id
 
 
@@ -33,6 +34,7 @@ class _Run:
     def __init__(self, total: int) -> None:
         self.done = 0
         self.failed = 0
+        self.inexact = 0
         self._total = total
         self._progress = Progress(sys.stderr)
 
@@ -61,10 +63,18 @@ class _Run:
             self._progress.clear()
             print(f"docactor: {name}: {note['what']}", file=sys.stderr)
 
+    def tell_unsaid(self, name: str, notes: Sequence[Mapping[str, Any]]) -> None:
+        """What Markdown could not say of a document."""
+        if notes:
+            self.inexact += 1
+            self._progress.clear()
+            print(unsaid(name, notes), file=sys.stderr)
+
     def end(self, what: str) -> int:
         self._progress.clear()
+        inexact = f", {self.inexact} of them not entirely" if self.inexact else ""
         failed = f", {self.failed} failed" if self.failed else ""
-        print(f"{self.done} {what}{failed}.", file=sys.stderr)
+        print(f"{self.done} {what}{inexact}{failed}.", file=sys.stderr)
         return SOME_FAILED if self.failed else OK
 
 
@@ -125,7 +135,7 @@ def export_folder(client: RestClient, folder: Path) -> int:
     run = _Run(len(rows))
     for row in rows.values():
         name = f"{row['slug']}{_SUFFIX}"
-        run.each(name, partial(_export, client, row["doc_id"], folder / name))
+        run.each(name, partial(_export, run, client, row["doc_id"], folder / name))
     return run.end(f"documents written to {folder}")
 
 
@@ -149,11 +159,19 @@ def _all_documents(client: RestClient) -> dict[str, dict[str, Any]]:
             return rows
 
 
-def _export(client: RestClient, doc: str, path: Path) -> str:
-    text = _patiently(partial(client.export, doc))
+def unsaid(name: str, notes: Sequence[Mapping[str, Any]]) -> str:
+    """One line about what Markdown could not say of a document: the first few things by name."""
+    told = "; ".join(f"{note['what']} ({note['block_id']})" for note in notes[:_TOLD])
+    more = f"; and {len(notes) - _TOLD} more" if len(notes) > _TOLD else ""
+    return f"docactor: {name}: not in the Markdown: {told}{more}"
+
+
+def _export(run: _Run, client: RestClient, doc: str, path: Path) -> str:
+    text, notes = _patiently(partial(client.export, doc))
     unfinished = path.with_suffix(f".{os.getpid()}")
     unfinished.write_bytes(text.encode())
     unfinished.replace(path)
+    run.tell_unsaid(path.name, notes)
     return ""
 
 

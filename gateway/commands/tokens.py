@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.commands.client import RestClient
-from gateway.mcp.context import iso
+from gateway.times import iso
 
 
 def create(client: RestClient, order: Mapping[str, Any]) -> int:

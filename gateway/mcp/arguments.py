@@ -17,15 +17,19 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from shared.errors import DocactorError, DocumentNotFound, InvalidArgument, InvalidCursor
+from shared.events.cursor import MAX_CURSOR_CHARS
+from shared.events.kinds import NAMES
 from shared.ids import BlockRef, parse_ref
-from shared.limits import MAX_ARGUMENT_ITEMS, MAX_SAFE_INTEGER
+from shared.limits import MAX_ARGUMENT_ITEMS, MAX_SAFE_INTEGER, MAX_VERSION_NAME
 from shared.protocol import TextEdit
+from shared.times import instant
 
 T = TypeVar("T")
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _CURSOR: Final = re.compile(r"[0-9]{1,16}\Z")
 _DOC: Final = re.compile(r"[a-z0-9-]{1,64}\Z")
+_MAX_ID: Final = 64  # characters; what is longer is no id of ours
 _QUOTING: Final = "\"'`"
 
 
@@ -137,6 +141,56 @@ def cursor(value: object) -> int:
             InvalidCursor,
         )
     return number
+
+
+def event_cursor(value: object) -> str:
+    """A cursor of events as one of our answers gave it."""
+    given = value.strip() if isinstance(value, str) else ""
+    if not given.isascii() or not 0 < len(given) <= MAX_CURSOR_CHARS:
+        raise Unfit(
+            f"must be a cursor that read_events returned, not {shown(value)}.", InvalidCursor
+        )
+    return given
+
+
+def event_type(value: object) -> str:
+    """A type of events, or a group of them such as `thread.*`."""
+    return choice(value, NAMES)
+
+
+def version(value: object) -> str:
+    """What a version is called: `v` and its number, or its name."""
+    given = words(value, MAX_VERSION_NAME)
+    if not given.strip():
+        raise Unfit("must name a version, such as v12.")
+    return given
+
+
+def an_id(value: object) -> str:
+    """A thread's or message's id; whether there is one is for the document to say."""
+    return words(value, _MAX_ID).strip()
+
+
+def point(value: object) -> int | str:
+    """A state: a cursor, a version, or a time."""
+    written = isinstance(value, str) and _CURSOR.match(value.strip()) is not None
+    return version(value) if isinstance(value, str) and not written else cursor(value)
+
+
+def moment(value: object) -> int:
+    """An instant in milliseconds since 1970, from ISO 8601 with its offset."""
+    at = None
+    if isinstance(value, str):
+        try:
+            at = instant(value, "")
+        except InvalidArgument as error:
+            raise Unfit(error.message.removeprefix(": ")) from error
+    if at is None:
+        raise Unfit(
+            "must be an ISO 8601 time with offset, such as 2026-03-31T09:00:00+02:00,"
+            f" not {shown(value)}."
+        )
+    return at
 
 
 def choice(value: object, options: Sequence[str]) -> str:

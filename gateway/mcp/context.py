@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from threading import Lock
+from typing import Final
 
 import anyio.to_thread
 import msgspec
 
 from gateway.auth import DEFAULT_ALLOWANCE, mcp_caller, with_allowance
+from gateway.links import document_url
 from gateway.mcp.framing import unframe
-from gateway.mcp.waiting import Held
+from gateway.mcp.held import Held
 from gateway.ports import RouterPort
+from gateway.seats import Seats
+from gateway.times import iso
+from shared.access import is_operator, require
 from shared.budget import Allowance
 from shared.directory_protocol import Created, DocumentRow
-from shared.errors import CapabilityDenied
 from shared.limits import DAY_MS, DELETED_DAYS, PARSE_INLINE_CHARS
-from shared.markdown.parse import Parsed, parse
+from shared.markdown.parse import Parsed
+from shared.markdown.remembered import Remembered
 from shared.placeholders import strangers
 from shared.protocol import (
     Caller,
@@ -25,6 +30,8 @@ from shared.protocol import (
     Scope,
 )
 from shared.tree import Fidelity
+
+_READ_LAST: Final = Remembered(Lock())  # long texts are read in threads
 
 
 class DeletedSummary(DocumentSummary, frozen=True, kw_only=True):
@@ -54,6 +61,7 @@ class ToolContext:
     ) -> None:
         self.router = router
         self.held = Held()
+        self.seats = Seats(router, self.held)
         self.base_url = base_url
         self.no_auth = no_auth
         self._allowance = allowance
@@ -70,18 +78,18 @@ class ToolContext:
 
     def url(self, slug: str) -> str:
         """Where people open a document."""
-        return f"{self.base_url}/d/{slug}"
+        return document_url(self.base_url, slug)
 
     def summary(self, row: DocumentRow, caller: Caller) -> DocumentSummary:
         """A row of the catalog as callers see it."""
-        owned = row.owner in (caller.principal, caller.person)
+        role = "owner" if is_operator(caller) else row.role
         return DocumentSummary(
             doc_id=row.doc_id,
             slug=row.slug,
             title=row.title,
             url=self.url(row.slug),
-            role="owner" if owned else "editor",
-            public=False,
+            role=role or "viewer",
+            public=row.link_role is not None,
             updated_at=iso(row.updated_at),
             expires_at=msgspec.UNSET if row.expires_at is None else iso(row.expires_at),
         )
@@ -122,21 +130,8 @@ async def read_markdown(text: str, *, framed: bool = True) -> Parsed:
     """
     given = unframe(text) if framed else text
     if len(given) <= PARSE_INLINE_CHARS:
-        return parse(given)
-    return await anyio.to_thread.run_sync(parse, given)
-
-
-def require(caller: Caller, scope: Scope) -> None:
-    """Refuse a caller whose token does not allow `scope`; `admin` allows everything.
-
-    Raises:
-        CapabilityDenied
-    """
-    if scope not in caller.scopes and "admin" not in caller.scopes:
-        raise CapabilityDenied(
-            f"token: this needs the scope {scope!r}; yours allows {sorted(caller.scopes)}.",
-            needs=scope,
-        )
+        return _READ_LAST.parse(given)
+    return await anyio.to_thread.run_sync(_READ_LAST.parse, given)
 
 
 def notes(fidelity: tuple[Fidelity, ...], anchors: list[str]) -> tuple[FidelityNote, ...]:
@@ -146,8 +141,3 @@ def notes(fidelity: tuple[Fidelity, ...], anchors: list[str]) -> tuple[FidelityN
         for note in fidelity
         if note.index < len(anchors)
     )
-
-
-def iso(ms: int) -> str:
-    """Milliseconds since 1970 as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -18,6 +18,7 @@ from gateway.mcp.types import (
     WriteMode,
 )
 from gateway.mcp.writing_tools import write
+from shared.access import to_write
 from shared.errors import InvalidArgument
 from shared.ids import BlockRef
 from shared.protocol import MoveRequest, ReplaceTextRequest, WriteOptions
@@ -52,7 +53,7 @@ class QuotingTools:
         Example: replace_text(doc_id="q3-plan", edits=[{"old_text": "recieve", "new_text":
         "receive"}])
         """
-        caller = self._context.caller("write")
+        caller = self._context.caller(to_write(mode))
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = ReplaceTextRequest(edits, section_id, options)
         return await write(self._context, caller, doc_id, "replace_text", request)
@@ -78,7 +79,7 @@ class QuotingTools:
 
         Example: move(doc_id="q3-plan", section_id="k3x9d2ab", after="end")
         """
-        caller = self._context.caller("write")
+        caller = self._context.caller(to_write(mode))
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = move_request(block, section_id, after, options)
         return await write(self._context, caller, doc_id, "move", request)

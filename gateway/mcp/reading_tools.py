@@ -17,6 +17,8 @@ from gateway.mcp.types import (
     Section,
     Settle,
     Wait,
+    WhichThreads,
+    Whose,
 )
 from gateway.mcp.waiting import ChangesWait
 from shared.limits import DEFAULT_READ_CHARS, DEFAULT_SETTLE_S
@@ -38,6 +40,8 @@ class ReadingTools:
         outline: Flag = False,
         format: ReadAs = "anchored",  # noqa: A002  the tool's argument is named so
         max_chars: MaxChars = None,
+        threads: WhichThreads = "open",
+        suggestions: Whose = "mine",
     ) -> ToolResult:
         """Read a document, and get the cursor from which read_changes goes on.
 
@@ -45,7 +49,8 @@ class ReadingTools:
         markdown, blocks. section_id: only that heading and what is under it. find: up to 20 places
         where a text occurs, instead of the text. outline: headings with sizes only. A long document
         is cut at max_chars (default 40000): read on with next_section_id. Read before you patch:
-        what you have not seen is not deleted or replaced.
+        what you have not seen is not deleted or replaced. threads: chats and comments to show
+        beside it. suggestions: open ones to list.
 
         Example: read_document(doc_id="q3-plan")
         """
@@ -56,6 +61,8 @@ class ReadingTools:
             outline=outline,
             format=format,
             max_chars=max_chars or DEFAULT_READ_CHARS,
+            threads=threads,
+            suggestions=suggestions,
         )
         result: ReadDocumentResult = await self._context.router.call(
             doc_id, "read_document", caller, request

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import mcp_types
 import msgspec
 from fastmcp.tools import ToolResult
 from msgspec import UNSET
 
 from gateway.mcp.framing import frame, new_nonce
+from gateway.mcp.suggestion_results import suggested_line, texts, without_texts
+from gateway.mcp.thread_texts import threads_beside
+from gateway.mcp.tool_result import tool_result
 from shared.limits import MAX_LISTED_ANCHORS
 from shared.protocol import (
     ChangedBlock,
@@ -27,15 +29,8 @@ from shared.protocol import (
     WriteResult,
     to_json_value,
 )
+from shared.protocol_history import RestoreResult
 from shared.slugs import single_line
-
-
-def tool_result(lines: Iterable[str], structured: dict[str, Any]) -> ToolResult:
-    """One text item and the data beside it."""
-    text = "\n".join(line for line in lines if line)
-    return ToolResult(
-        content=[mcp_types.TextContent(type="text", text=text)], structured_content=structured
-    )
 
 
 def created(result: CreatedDocument) -> ToolResult:
@@ -78,7 +73,19 @@ def document(result: ReadDocumentResult, *, anchored: bool) -> ToolResult:
             entry.pop(text, None)
     nonce = new_nonce()
     lines += [frame(text, nonce) for text in _read_texts(result)]
+    lines += threads_beside(result.threads, structured)
+    lines += _suggestions(result, structured)
     return tool_result(lines, structured)
+
+
+def _suggestions(
+    result: ReadDocumentResult | ReadChangesResult, structured: dict[str, Any]
+) -> list[str]:
+    """What people suggest, out of the data and into the text."""
+    if result.suggestions is UNSET:
+        return []
+    without_texts(structured["suggestions"])
+    return ["suggestions, not part of the text:", texts(result.suggestions)]
 
 
 def _read_texts(result: ReadDocumentResult) -> list[str]:
@@ -102,6 +109,10 @@ def changes(result: ReadChangesResult, *, anchored: bool) -> ToolResult:
         said = f"truncated: changes since your cursor are not known ({result.reason})."
     else:
         said = f"{len(result.blocks)} changed, {len(result.removed)} removed."
+        if result.suggestions is not UNSET:
+            said += f" {len(result.suggestions)} suggestions made or decided."
+    if result.threads is not UNSET:
+        said += f" {len(result.threads)} chats or comments changed."
     lines = [said, f"cursor: {result.cursor}", _listed("removed", result.removed)]
     if result.more:
         lines.append("more: true. Call again with this cursor for the rest.")
@@ -119,6 +130,8 @@ def changes(result: ReadChangesResult, *, anchored: bool) -> ToolResult:
     if result.blocks:
         text = "\n\n".join(f"[{block.anchor}]\n{block.text}" for block in result.blocks)
         lines.append(frame(text, new_nonce()))
+    lines += threads_beside(result.threads, structured)
+    lines += _suggestions(result, structured)
     return tool_result(lines, structured)
 
 
@@ -129,7 +142,7 @@ def _change(block: ChangedBlock) -> str:
 
 
 def written(result: WriteResult, *, dry_run: bool) -> ToolResult:
-    """An answer of patch, insert, replace or delete."""
+    """An answer of patch, insert, replace, delete or restore."""
     done = f"replaced {result.replaced}, inserted {result.inserted}, deleted {result.deleted}"
     lines = [
         "Nothing was written (dry_run). It would be:" if dry_run else "",
@@ -137,6 +150,8 @@ def written(result: WriteResult, *, dry_run: bool) -> ToolResult:
         _cursor_line(result),
         _listed("blocks", [block.anchor for block in result.blocks]),
         _listed("removed", result.removed),
+        _undo_line(result),
+        suggested_line(result),
         _listed("kept, because you have not seen them", result.kept),
     ]
     if result.remaining is not UNSET:
@@ -149,6 +164,12 @@ def written(result: WriteResult, *, dry_run: bool) -> ToolResult:
         )
         lines.append(frame(msgspec.json.encode(structured["conflicts"]).decode(), new_nonce()))
     return tool_result(lines, structured)
+
+
+def _undo_line(result: WriteResult) -> str:
+    if not isinstance(result, RestoreResult) or result.version is UNSET:
+        return ""
+    return f"version: {result.version}; restoring {result.undo} undoes it."
 
 
 def _cursor_line(result: WriteResult) -> str:

@@ -14,8 +14,51 @@ from typing import Any, Final, Literal, get_args, get_origin
 import msgspec
 from msgspec import UnsetType
 
-ERROR_SCHEMA: Final = {"type": "object", "description": "code, message, retryable, next_step, …"}
+from shared.history.changes import ChangeCounts
+from shared.protocol import (
+    AnchorOnly,
+    ChangedBlock,
+    Conflict,
+    DocumentSummary,
+    FidelityNote,
+    Hit,
+    OutlineEntry,
+    Remaining,
+    WrittenBlock,
+)
+from shared.protocol_changes import (
+    ChangedBlockRow,
+    ChangedSection,
+    DocumentChanges,
+    UnreadDocument,
+)
+from shared.protocol_chat import ListedChat, ThreadInfo, ToldMessage
+from shared.protocol_history import CompareCounts, ComparedBlock, ComparedState
+from shared.protocol_suggestions import Decided
+from shared.suggestions.info import SuggestionInfo
+
+ERROR_SCHEMA: Final = {"type": "object"}  # every tool has one: what is in it, its text says
+# Their parts are named in the text of a result, and the tool list is paid for in each conversation.
+_UNOPENED: Final = frozenset(
+    {
+        *(Conflict, FidelityNote, Remaining, WrittenBlock, Decided, SuggestionInfo),
+        *(ThreadInfo, ToldMessage, ListedChat, OutlineEntry, Hit, ChangedBlock, AnchorOnly),
+        *(ChangedSection, ChangedBlockRow, ChangeCounts, DocumentChanges, UnreadDocument),
+        *(DocumentSummary, CompareCounts, ComparedBlock, ComparedState),
+    }
+)
 _SCALARS: Final = {str: "string", int: "integer", bool: "boolean", float: "number"}
+
+
+def without_defaults(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's arguments: that what is left out is null, false or empty by itself
+    goes without saying.
+    """
+    properties = {
+        name: {key: value for key, value in one.items() if key != "default" or value}
+        for name, one in parameters["properties"].items()
+    }
+    return {**parameters, "properties": properties}
 
 
 def output_schema(result: type[msgspec.Struct]) -> dict[str, Any]:
@@ -43,6 +86,8 @@ def _schema(kind: Any) -> dict[str, Any]:
         return {"type": "string", "enum": list(get_args(kind))}
     if kind in _SCALARS:
         return {"type": _SCALARS[kind]}
+    if kind in _UNOPENED:
+        return {"type": "object"}
     return {"type": "object", "properties": _properties(kind)}
 
 

@@ -18,11 +18,29 @@ from shared.limits import (
     MAX_FIND_CHARS,
     MAX_IDEMPOTENCY_KEY,
     MAX_LIST,
+    MAX_MESSAGE_CHARS,
     MAX_READ_CHARS,
+    MAX_SAFE_INTEGER,
     MAX_SETTLE_S,
+    MAX_SHOWN_MESSAGES,
+    MAX_STATUS_CHARS,
+    MAX_SUGGESTION_NOTE,
+    MAX_SUGGESTIONS,
+    MAX_VERSION_NAME,
+    MAX_VERSIONS,
     MAX_WAIT_S,
 )
-from shared.protocol import FeedFormat, Mode, OnConflict, ReadFormat, TextEdit
+from shared.protocol import (
+    FeedFormat,
+    Mode,
+    OnConflict,
+    ReadFormat,
+    TextEdit,
+    WhoseSuggestions,
+)
+from shared.protocol_changes import Detail
+from shared.protocol_chat import ShownThreads
+from shared.protocol_suggestions import StatusAsked, Verdict
 
 _MAX_ASKED: Final = 500  # characters of a title, slug or query taken; what is longer is a mistake
 
@@ -151,6 +169,16 @@ ChangesAs = Annotated[
     _options("blocks", "blocks", "anchored"),
     _schema("string", "null", enum=["blocks", "anchored", None]),
 ]
+Moment = Annotated[
+    int | None,
+    _optional(arguments.moment),
+    _schema("string", "null", format="date-time", about="ISO 8601 with offset"),
+]
+Detailed = Annotated[
+    Detail,
+    _options("sections", "sections", "blocks"),
+    _schema("string", "null", enum=["sections", "blocks", None]),
+]
 WriteMode = Annotated[
     Mode,
     _options("apply", "apply", "suggest"),
@@ -160,4 +188,90 @@ Conflicts = Annotated[
     OnConflict | None,
     _optional(lambda value: arguments.choice(value, ("merge", "reject", "suggest"))),
     _schema("string", "null", enum=["merge", "reject", "suggest", None]),
+]
+Whose = Annotated[
+    WhoseSuggestions,
+    _options("mine", "mine", "none", "all"),
+    _schema("string", "null", enum=["mine", "none", "all", None]),
+]
+AskedStatus = Annotated[
+    StatusAsked,
+    _options("open", "open", "accepted", "rejected", "all"),
+    _schema("string", "null", enum=["open", "accepted", "rejected", "all", None]),
+]
+SuggestionsLimit = Annotated[
+    int | None,
+    _optional(lambda value: arguments.whole(value, 1, MAX_SUGGESTIONS)),
+    _schema("integer", "null", minimum=1, maximum=MAX_SUGGESTIONS),
+]
+Note = Annotated[
+    str | None,
+    _words(MAX_SUGGESTION_NOTE),
+    _schema("string", "null", maxLength=MAX_SUGGESTION_NOTE),
+]
+Decision = Annotated[
+    Verdict,
+    _required(lambda value: arguments.choice(value, ("accept", "reject"))),
+    _schema("string", enum=["accept", "reject"]),
+]
+VersionRef = Annotated[
+    str, _required(arguments.version), _schema("string", about="v<number> or name")
+]
+OptionalVersion = Annotated[
+    str | None,
+    _optional(arguments.version),
+    _schema("string", "null", about="v<number>"),
+]
+VersionName = Annotated[
+    str,
+    _required(lambda value: arguments.words(value, MAX_VERSION_NAME)),
+    _schema("string", maxLength=MAX_VERSION_NAME),
+]
+VersionsLimit = Annotated[
+    int | None,
+    _optional(lambda value: arguments.whole(value, 1, MAX_VERSIONS)),
+    _schema("integer", "null", minimum=1, maximum=MAX_VERSIONS),
+]
+MessageText = Annotated[
+    str, _required(arguments.text), _schema("string", maxLength=MAX_MESSAGE_CHARS)
+]
+# The document says what a quote may be, its length too: with what to do about it.
+Quote = Annotated[str | None, _optional(arguments.text), _schema("string", "null")]
+ThreadId = Annotated[str, _required(arguments.an_id), _schema("string")]
+MessageId = Annotated[str, _required(arguments.an_id), _schema("string")]
+OptionalThreadId = Annotated[str | None, _optional(arguments.an_id), _schema("string", "null")]
+BeforeSeq = Annotated[
+    int | None,
+    _optional(lambda value: arguments.whole(value, 1, MAX_SAFE_INTEGER)),
+    _schema("integer", "null"),
+]
+MessagesLimit = Annotated[
+    int | None,
+    _optional(lambda value: arguments.whole(value, 1, MAX_SHOWN_MESSAGES)),
+    _schema("integer", "null", minimum=1, maximum=MAX_SHOWN_MESSAGES),
+]
+FlagTrue = Annotated[bool, _optional(arguments.flag, True), _schema("boolean", "null")]
+WhichThreads = Annotated[
+    ShownThreads,
+    _options("open", "open", "all", "none"),
+    _schema("string", "null", enum=["open", "all", "none", None]),
+]
+PointInTime = Annotated[int | str, _required(arguments.point), _schema("integer", "string")]
+EventCursor = Annotated[
+    str | None,
+    _optional(arguments.event_cursor),
+    _schema("string", "null"),
+]
+EventTypes = Annotated[
+    tuple[str, ...],
+    _optional(lambda value: arguments.several(value, arguments.event_type), ()),
+    _schema("array", "null", items={"type": "string"}),
+]
+AgentStatus = Annotated[
+    str,
+    _optional(lambda value: arguments.words(value, MAX_STATUS_CHARS), ""),
+    _schema("string", "null", maxLength=MAX_STATUS_CHARS),
+]
+OptionalPoint = Annotated[
+    int | str | None, _optional(arguments.point), _schema("integer", "string", "null")
 ]

@@ -3,97 +3,28 @@
 It costs the document nothing until there is something to read, and is read once when what changed
 has been quiet for a while: an agent that follows somebody typing gets one answer a pause. What is
 read before, to know how things stand, is no answer: the document does not count it as shown.
+
+A document that sleeps is not woken to say that nothing has changed: what was read before is true
+as long as it sleeps, for this call and for the next one that asks the same.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from weakref import WeakValueDictionary
+from collections.abc import Callable
 
-import anyio
 import msgspec
 
-from gateway.live_tokens import LiveTokens
+from gateway.mcp.held import Held
+from gateway.mcp.held_call import HeldCall
 from gateway.ports import RouterPort
-from shared.errors import Unauthenticated
 from shared.feed.cursor import FLAG_BITS, TAG_BITS
-from shared.limits import MAX_WAKES, WOKEN_READS
+from shared.limits import MAX_WAKES
 from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult
 
 
-class Held:
-    """The waits a gateway holds; a stop ends them, and they answer with what they have."""
-
-    def __init__(self) -> None:
-        self.live = LiveTokens()  # the gateway puts the one there that is told
-        self._scopes: set[anyio.CancelScope] = set()
-        self._released = False
-        self._turns: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
-        self.total = 0  # waits that began
-
-    @property
-    def waiting(self) -> int:
-        """Waits going on."""
-        return len(self._scopes)
-
-    def turns(self, ref: str) -> anyio.CapacityLimiter:
-        """Whose turn it is to read a document: one commit may wake hundreds who follow it, and
-        all at once they would leave no room for anybody else.
-        """
-        turns = self._turns.get(ref)
-        if turns is None:
-            turns = self._turns[ref] = anyio.CapacityLimiter(WOKEN_READS)
-        return turns
-
-    @contextmanager
-    def hold(self, caller: Caller) -> Iterator[anyio.CancelScope]:
-        """A scope to wait in; `cancelled_caught` says afterwards that it was released.
-
-        Raises Unauthenticated when the caller's token has ended meanwhile.
-        """
-        over = False
-
-        def end() -> None:
-            nonlocal over
-            over = True
-            scope.cancel()
-
-        with anyio.CancelScope() as scope:
-            leave = self.live.add(caller, end)
-            if self.live.is_over(caller):
-                end()
-            if self._released:
-                scope.cancel()
-            self._scopes.add(scope)
-            self.total += 1
-            try:
-                yield scope
-            finally:
-                leave()
-                self._scopes.discard(scope)
-        if over:
-            raise Unauthenticated("Authorization: the token ended while this call waited.")
-
-    def release(self) -> None:
-        """End every wait, and those to come."""
-        self._released = True
-        for scope in self._scopes:
-            scope.cancel()
-
-
-class ChangesWait:
-    """One call of read_changes that may wait.
-
-    Args:
-        router: The road to the document.
-        held: Where the wait is held.
-        ref: The document's id or slug.
-        caller: Who asks.
-        request: What is asked.
-        now: Seconds, monotonic.
-    """
+class ChangesWait(HeldCall):
+    """One call of read_changes that may wait. `request`: what is asked."""
 
     def __init__(
         self,
@@ -105,14 +36,9 @@ class ChangesWait:
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._router = router
-        self._held = held
-        self._ref = ref
-        self._caller = caller
+        super().__init__(router, held, "read_changes", ref, caller, now=now)
         self._request = request
-        self._now = now
         self._ignored = caller.principal if request.exclude_self else None
-        self._turns = held.turns(ref)
 
     async def answer(self, wait_s: float, settle_s: float) -> ReadChangesResult:
         """The changes, at once when `wait_s` is 0.
@@ -121,51 +47,56 @@ class ChangesWait:
         `wait_s` seconds in all at most. An answer that is truncated or cut does not wait.
 
         Raises:
+            RateLimited: As many calls of the caller wait here as may.
             DocactorError: as reading does.
         """
         if wait_s <= 0:
-            return await self._read(self._request)
-        await self._until_settled(settle_s, self._now() + wait_s)
-        return await self._read_in_turn(self._request)
+            return await self._read()
+        with self._held.of_one.one_more(self._caller.principal):
+            slept = await self._until_settled(settle_s, self._now() + wait_s)
+            return slept if slept is not None else await self.ask_in_turn(self._request)
 
-    async def _until_settled(self, settle_s: float, deadline: float) -> None:
+    async def _until_settled(self, settle_s: float, deadline: float) -> ReadChangesResult | None:
+        """Returns when it is time to read; the answer, when the document has slept till then."""
         look = msgspec.structs.replace(self._request, look=True)
-        found = await self._read_in_turn(look)
+        found = await self.known(self._request)
+        if found is None:
+            found = await self.ask_in_turn(look)
         if _has_changes(found) and not _is_final(found):
             await self._settle(_seq(found), settle_s, deadline)
-            return
+            return None
         for _ in range(MAX_WAKES):
             if _has_changes(found) or _is_final(found):
-                return
-            if not await self._wait(_seq(found), deadline - self._now()):
-                return
+                return None
+            if not await self.wait_beyond(_seq(found), deadline - self._now(), self._ignored):
+                return await self._slept_through(found)
             await self._settle(_seq(found), settle_s, deadline)
-            found = await self._read_in_turn(look)
+            found = await self.ask_in_turn(look)
+        return None
 
-    async def _read_in_turn(self, request: ReadChangesRequest) -> ReadChangesResult:
-        async with self._turns:
-            return await self._read(request)
+    async def _slept_through(self, nothing: ReadChangesResult) -> ReadChangesResult | None:
+        """The answer that nothing has changed, of a document that sleeps; None: it does not.
 
-    async def _read(self, request: ReadChangesRequest) -> ReadChangesResult:
-        result: ReadChangesResult = await self._router.call(
-            self._ref, "read_changes", self._caller, request
-        )
+        Had the cursor moved, the document would have to be told that its caller has the new one.
+        """
+        if nothing.cursor != self._request.cursor:
+            return None
+        sleeping = await self.asleep()
+        if sleeping is None:
+            return None
+        admission, epoch = sleeping
+        self._held.remember(admission, self._request, epoch, nothing)
+        return nothing
+
+    async def _read(self) -> ReadChangesResult:
+        result: ReadChangesResult = await self.ask(self._request)
         return result
-
-    async def _wait(self, seq: int, seconds: float) -> bool:
-        """Whether a change beyond `seq` came within `seconds`; False too when a stop ends it."""
-        if seconds <= 0:
-            return False
-        with self._held.hold(self._caller):
-            link = await self._router.link(self._ref)
-            if await link.wait_beyond(seq, seconds, self._ignored):
-                return True
-        return False
 
     async def _settle(self, seq: int, settle_s: float, deadline: float) -> None:
         """Wait for `settle_s` seconds of quiet, counted from the last change beyond `seq`."""
-        with self._held.hold(self._caller):
-            link = await self._router.link(self._ref)
+        admission = await self.admitted()
+        with self._held.hold(admission.caller, admission.doc_id):
+            link = await self._router.link(admission.doc_id)
             head = max(seq, link.change_seq)
             while (left := min(settle_s, deadline - self._now())) > 0:
                 if not await link.wait_beyond(head, left):
@@ -178,7 +109,8 @@ def _is_final(result: ReadChangesResult) -> bool:
 
 
 def _has_changes(result: ReadChangesResult) -> bool:
-    return bool(result.blocks or result.removed)
+    told = (result.blocks, result.removed, result.suggestions or (), result.threads or ())
+    return any(told)
 
 
 def _seq(result: ReadChangesResult) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastmcp.tools import ToolResult
 from pydantic import Field
@@ -24,6 +24,7 @@ from gateway.mcp.types import (
     Section,
     WriteMode,
 )
+from shared.access import to_write
 from shared.calls import WriteVerb
 from shared.protocol import (
     Caller,
@@ -35,6 +36,7 @@ from shared.protocol import (
     WriteRequest,
     WriteResult,
 )
+from shared.protocol_history import RestoreRequest
 
 
 class WritingTools:
@@ -68,7 +70,7 @@ class WritingTools:
 
         Example: patch(doc_id="q3-plan", markdown="# Plan\n\nSecond draft.", base=1048622)
         """
-        caller = self._context.caller("write")
+        caller = self._context.caller(to_write(mode))
         parsed = await read_markdown(markdown)
         options = WriteOptions(
             base, mode, on_conflict, dry_run, allow_large_delete, idempotency_key
@@ -95,7 +97,7 @@ class WritingTools:
 
         Example: insert(doc_id="q3-plan", after="k3x9d2ab", markdown="- one more point")
         """
-        caller = self._context.caller("write")
+        caller = self._context.caller(to_write(mode))
         parsed = await read_markdown(markdown)
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = InsertRequest(parsed.blocks, after, options, parsed.fidelity)
@@ -121,7 +123,7 @@ class WritingTools:
 
         Example: replace(doc_id="q3-plan", from="k3x9d2ab-1f09c3", markdown="Better words.")
         """
-        caller = self._context.caller("write")
+        caller = self._context.caller(to_write(mode))
         parsed = await read_markdown(markdown)
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = ReplaceRequest(start, to, parsed.blocks, options, parsed.fidelity)
@@ -144,14 +146,18 @@ class WritingTools:
 
         Example: delete(doc_id="q3-plan", blocks=["k3x9d2ab-1f09c3"])
         """
-        caller = self._context.caller("write")
+        caller = self._context.caller(to_write(mode))
         options = WriteOptions(base, mode, on_conflict, dry_run, False, idempotency_key)
         request = DeleteRequest(blocks, options)
         return await write(self._context, caller, doc_id, "delete", request)
 
 
 async def write(
-    context: ToolContext, caller: Caller, doc_id: str, verb: WriteVerb, request: WriteRequest
+    context: ToolContext,
+    caller: Caller,
+    doc_id: str,
+    verb: WriteVerb | Literal["restore"],
+    request: WriteRequest | RestoreRequest,
 ) -> ToolResult:
     """One verb that writes, and its answer for an agent."""
     result: WriteResult = await context.router.call(doc_id, verb, caller, request)

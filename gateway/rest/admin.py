@@ -1,4 +1,4 @@
-"""REST for whoever runs the server: deleting documents and bringing them back, draining nodes."""
+"""REST for owners: deleting documents and bringing them back. For operators: draining nodes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from starlette.routing import Route
 
 from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext, require
-from gateway.rest.routes import answered, argument, json_response
+from gateway.mcp.context import ToolContext
+from gateway.rest.routes import answered, argument, check_parameters, json_response
+from shared.access import require
 from shared.directory_protocol import DocumentRow, NodeStatus
 from shared.protocol import Caller
 
 
 class AdminRest:
-    """Handlers that all need the scope `admin`. `routes` goes into the application."""
+    """The handlers. The catalog decides who may delete. `routes` goes into the application."""
 
     def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
         self._context = context
@@ -33,27 +34,30 @@ class AdminRest:
         ]
 
     async def delete(self, request: Request) -> Response:
-        """Deletes a document. Says until when it can be had back."""
-        caller = await self._caller(request)
-        row: DocumentRow = await self._directory("delete_document", _ref(request), caller.principal)
+        """Deletes a document of the caller's. Says until when it can be had back."""
+        caller = await self._authenticator.of_header(request.headers.get("authorization"))
+        check_parameters(request, ())
+        row: DocumentRow = await self._directory("delete_document", caller, _ref(request))
         return json_response(self._context.deleted(row, caller))
 
     async def undelete(self, request: Request) -> Response:
-        caller = await self._caller(request)
-        row: DocumentRow = await self._directory(
-            "undelete_document", _ref(request), caller.principal
-        )
+        """Brings a document back to whoever owned it, and to all others who had a role."""
+        caller = await self._authenticator.of_header(request.headers.get("authorization"))
+        check_parameters(request, ())
+        row: DocumentRow = await self._directory("undelete_document", caller, _ref(request))
         return json_response(self._context.summary(row, caller))
 
     async def drain(self, request: Request) -> Response:
         """Closes a node's documents; answers how far it is. `force=true`: with nowhere to go."""
         await self._caller(request)
+        check_parameters(request, ("force",))
         force = argument("force", request.query_params.get("force"), arguments.flag) or False
         status: NodeStatus = await self._directory("drain_node", request.path_params["node"], force)
         return json_response(status)
 
     async def undrain(self, request: Request) -> Response:
         await self._caller(request)
+        check_parameters(request, ())
         return json_response(await self._directory("undrain_node", request.path_params["node"]))
 
     async def _directory(self, method: str, *args: object) -> Any:

@@ -19,25 +19,62 @@ from starlette.routing import Route
 from gateway.agent_pages import INDEX_PATH, SKILL_PATH
 from gateway.mcp.context import DeletedSummary
 from gateway.pages import HTML, Session
-from gateway.rest.orders import BODIES, ChangesQuery, ReadQuery
+from gateway.rest.changed import ChangedQuery, DigestQuery, ReadableChanges, ReadableDigest
+from gateway.rest.chat import (
+    ChatQuery,
+    MessageBody,
+    PostChatBody,
+    ReplyBody,
+    ResolveBody,
+    ThreadList,
+)
+from gateway.rest.members import LinkOrder, MemberOrder, MemberQuery, TicketOrder
+from gateway.rest.orders import (
+    BODIES,
+    ChangesQuery,
+    CompareQuery,
+    EventsQuery,
+    JoinBody,
+    Key,
+    ReadQuery,
+    RestoreBody,
+    SaveVersionBody,
+    VersionQuery,
+    VersionsQuery,
+)
 from gateway.rest.problems import MEDIA_TYPE, STATUS_BY_CODE
-from gateway.rest.routes import NewDocument, json_response
+from gateway.rest.routes import FidelityList, ListQuery, NewDocument, json_response
+from gateway.rest.suggestions import DecisionBody, SuggestBody, SuggestionsQuery
 from gateway.rest.tokens import AuditLog, AuditQuery, Revoked, TokenList, TokenOrder
 from gateway.rest.upkeep import NDJSON, BackupOrder
 from gateway.upkeep import Step
 from shared.calls import WriteVerb
-from shared.directory_protocol import DirectoryStatus, NewToken, NodeStatus
-from shared.limits import DEFAULT_LIST
+from shared.directory_protocol import DirectoryStatus, Members, NewToken, NodeStatus, Ticket
 from shared.protocol import (
     CreatedDocument,
     DocumentPage,
     DocumentSummary,
-    OnConflict,
     ReadChangesResult,
     ReadDocumentResult,
     Scope,
     WriteResult,
 )
+from shared.protocol_chat import (
+    ChangedMessage,
+    ListChatsResult,
+    PostedMessage,
+    ReadChatResult,
+    ResolvedThread,
+)
+from shared.protocol_events import ReadEventsResult, RosterResult
+from shared.protocol_history import (
+    CompareResult,
+    ListVersionsResult,
+    ReadVersionResult,
+    RestoreResult,
+    Version,
+)
+from shared.protocol_suggestions import DecideResult, ListSuggestionsResult
 
 PATH: Final = "/api/openapi.json"
 MARKDOWN: Final = "text/markdown"
@@ -72,26 +109,24 @@ class CreateQuery(msgspec.Struct, frozen=True):
 
     title: str | None = None
     slug: str | None = None
-    idempotency_key: str | None = None
+    idempotency_key: Key | None = None
     expires: str | None = None
-
-
-class ListQuery(msgspec.Struct, frozen=True):
-    """Of a page of documents."""
-
-    query: str = ""
-    limit: int = DEFAULT_LIST
-    before: str | None = None
-    deleted: bool = False
 
 
 class PutQuery(msgspec.Struct, frozen=True):
     """Of a whole document sent back; `If-Match` has the tag that a GET answered."""
 
-    on_conflict: OnConflict | None = None
+    on_conflict: Literal["merge", "reject"] | None = None
     dry_run: bool = False
     allow_large_delete: bool = False
-    idempotency_key: str | None = None
+    idempotency_key: Key | None = None
+    suggestions: Literal["critic"] | None = None
+
+
+class ExportQuery(msgspec.Struct, frozen=True):
+    """Of a whole document; `critic`: with what is suggested in it, in CriticMarkup."""
+
+    suggestions: Literal["critic"] | None = None
 
 
 class DrainQuery(msgspec.Struct, frozen=True):
@@ -159,17 +194,162 @@ OPERATIONS: Final = (
     ),
     Operation("get", "/api/documents", "List documents", DocumentPage, query=ListQuery),
     Operation("get", _ONE, "Read a document", ReadDocumentResult, query=ReadQuery),
-    Operation("delete", _ONE, "Delete a document", DeletedSummary, "admin"),
-    Operation("post", f"{_ONE}/undelete", "Bring a document back", DocumentSummary, "admin"),
-    Operation("get", f"{_ONE}.md", "The whole document", MARKDOWN),
+    Operation("delete", _ONE, "Delete a document", DeletedSummary, "write"),
+    Operation("post", f"{_ONE}/undelete", "Bring a document back", DocumentSummary, "write"),
+    Operation("get", f"{_ONE}.md", "The whole document", MARKDOWN, query=ExportQuery),
     Operation(
         "put", f"{_ONE}.md", "Send the whole back", WriteResult, "write", PutQuery, (MARKDOWN,)
     ),
+    Operation("get", f"{_ONE}/fidelity", "What its Markdown leaves out", FidelityList),
     Operation("get", "/d/{doc}", "A document to read: a page for browsers, else its text", TEXT),
     Operation("get", f"{_ONE}/changes", "Follow a document", ReadChangesResult, query=ChangesQuery),
+    Operation(
+        "get",
+        f"{_ONE}/changed",
+        "What changed since you last left a document, or since then",
+        ReadableChanges,
+        query=ChangedQuery,
+    ),
+    Operation(
+        "get",
+        "/api/changed",
+        "Which of your documents changed since you last left each",
+        ReadableDigest,
+        query=DigestQuery,
+    ),
     *(
         Operation("post", f"{_ONE}/{verb}", _SUMMARIES[verb], WriteResult, "write", takes=(body,))
         for verb, body in BODIES.items()
+    ),
+    Operation(
+        "post",
+        f"{_ONE}/suggest",
+        "Propose edits of quoted text",
+        WriteResult,
+        "suggest",
+        takes=(SuggestBody,),
+    ),
+    Operation(
+        "get",
+        f"{_ONE}/suggestions",
+        "List suggestions",
+        ListSuggestionsResult,
+        query=SuggestionsQuery,
+    ),
+    Operation(
+        "post",
+        f"{_ONE}/suggestions/decide",
+        "Accept or reject a suggestion, or a group of them",
+        DecideResult,
+        "suggest",
+        takes=(DecisionBody,),
+    ),
+    Operation("get", f"{_ONE}/chats", "List chats and comments", ListChatsResult),
+    Operation(
+        "post",
+        f"{_ONE}/chats",
+        "Post to a heading's chat, or comment on a quote",
+        PostedMessage,
+        "comment",
+        takes=(PostChatBody,),
+        status=201,
+    ),
+    Operation("get", f"{_ONE}/chat", "Read a chat or thread", ReadChatResult, query=ChatQuery),
+    Operation("get", f"{_ONE}/threads", "All chats and comments with all messages", ThreadList),
+    Operation(
+        "put",
+        f"{_ONE}/threads/{{thread}}",
+        "Resolve a thread, or open it again",
+        ResolvedThread,
+        "comment",
+        takes=(ResolveBody,),
+    ),
+    Operation(
+        "post",
+        f"{_ONE}/threads/{{thread}}/messages",
+        "Reply to a thread",
+        PostedMessage,
+        "comment",
+        takes=(ReplyBody,),
+        status=201,
+    ),
+    Operation(
+        "put",
+        f"{_ONE}/messages/{{message}}",
+        "Give a message of yours another text",
+        ChangedMessage,
+        "comment",
+        takes=(MessageBody,),
+    ),
+    Operation(
+        "delete",
+        f"{_ONE}/messages/{{message}}",
+        "Delete a message of yours",
+        ChangedMessage,
+        "comment",
+    ),
+    Operation("get", f"{_ONE}/versions", "List versions", ListVersionsResult, query=VersionsQuery),
+    Operation(
+        "post",
+        f"{_ONE}/versions",
+        "Name the document as it is, or a version",
+        Version,
+        "write",
+        takes=(SaveVersionBody,),
+        status=201,
+    ),
+    Operation(
+        "get",
+        f"{_ONE}/versions/{{version}}",
+        "Read a version",
+        ReadVersionResult,
+        query=VersionQuery,
+    ),
+    Operation(
+        "get",
+        f"{_ONE}/compare",
+        "What differs between two states",
+        CompareResult,
+        query=CompareQuery,
+    ),
+    Operation(
+        "post",
+        f"{_ONE}/restore",
+        "Make the document what a version held",
+        RestoreResult,
+        "write",
+        takes=(RestoreBody,),
+    ),
+    Operation(
+        "get",
+        f"{_ONE}/events",
+        "What happened: JSON, or with Accept: text/event-stream a stream of events",
+        ReadEventsResult,
+        query=EventsQuery,
+    ),
+    Operation(
+        "post",
+        f"{_ONE}/join",
+        "Be shown to the people in a document",
+        RosterResult,
+        takes=(JoinBody,),
+    ),
+    Operation("post", f"{_ONE}/leave", "Be shown no longer", RosterResult),
+    Operation("get", f"{_ONE}/members", "Who has a role on a document", Members),
+    Operation(
+        "put", f"{_ONE}/members", "Give somebody a role", Members, "write", None, (MemberOrder,)
+    ),
+    Operation("delete", f"{_ONE}/members", "Take a role back", Members, "write", MemberQuery),
+    Operation(
+        "put", f"{_ONE}/link", "Say what the link allows", Members, "write", None, (LinkOrder,)
+    ),
+    Operation(
+        "post",
+        "/api/tickets",
+        "A ticket for a document's sockets",
+        Ticket,
+        takes=(TicketOrder,),
+        status=201,
     ),
     Operation("get", "/api/status", "How the server is", DirectoryStatus),
     Operation(
@@ -277,7 +457,8 @@ def _query(kind: Struct | None) -> list[dict[str, Any]]:
         schema = options[0] if len(options) == 1 else {"anyOf": options}
         if field.default not in (NODEFAULT, None):
             schema = {**schema, "default": field.default}
-        parameters.append({"name": field.encode_name, "in": "query", "schema": schema})
+        told = {"name": field.encode_name, "in": "query", "schema": schema}
+        parameters.append({**told, "required": True} if field.required else told)
     return parameters
 
 

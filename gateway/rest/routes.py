@@ -7,11 +7,11 @@ Answers are the result Structs as JSON, errors are problem details. Handlers rai
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import anyio
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,15 +19,18 @@ from starlette.routing import Route
 from gateway.auth import Authenticator
 from gateway.mcp import arguments
 from gateway.mcp.arguments import Unfit
-from gateway.mcp.context import ToolContext, iso, read_markdown, require
+from gateway.mcp.context import ToolContext, read_markdown
 from gateway.mcp.errors import unexpected
 from gateway.rest.problems import problem
+from gateway.times import iso
+from shared.access import require
 from shared.directory_protocol import Created, DirectoryStatus, DocumentRows
 from shared.errors import DocactorError, InvalidArgument, UnsupportedMarkup
 from shared.limits import DEFAULT_LIST, MAX_DOCUMENT_BYTES, MAX_LIST, READY_S
 from shared.protocol import (
     Caller,
     DocumentPage,
+    FidelityNote,
     ReadDocumentRequest,
     ReadDocumentResult,
     Scope,
@@ -35,6 +38,7 @@ from shared.protocol import (
 )
 
 T = TypeVar("T")
+Q = TypeVar("Q", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
 
 TEXT_TYPES: Final = ("", "text/markdown", "text/plain", "application/octet-stream")
@@ -51,6 +55,22 @@ class NewDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expires: str | None = None
 
 
+class ListQuery(msgspec.Struct, frozen=True):
+    """Of a page of documents."""
+
+    query: str = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIST)] = DEFAULT_LIST
+    before: str | None = None
+    deleted: bool = False
+
+
+class FidelityList(msgspec.Struct, frozen=True):
+    """What the Markdown of a whole document leaves out, at the instant of `cursor`."""
+
+    cursor: int
+    fidelity: tuple[FidelityNote, ...]
+
+
 class Rest:
     """The handlers. `routes` goes into the application."""
 
@@ -65,6 +85,7 @@ class Rest:
             Route("/api/documents", answered(self.create), methods=["POST"]),
             Route("/api/documents", answered(self.documents), methods=["GET"]),
             Route("/api/documents/{doc}.md", answered(self.export), methods=["GET"]),
+            Route("/api/documents/{doc}/fidelity", answered(self.fidelity), methods=["GET"]),
             Route("/api/status", answered(self.status), methods=["GET"]),
         ]
 
@@ -105,8 +126,9 @@ class Rest:
 
     async def documents(self, request: Request) -> Response:
         query = request.query_params
+        caller = await self._caller(request, "read")
+        check_parameters(request, ListQuery.__struct_fields__)
         deleted = argument("deleted", query.get("deleted"), arguments.flag) or False
-        caller = await self._caller(request, "admin" if deleted else "read")
         limit = argument("limit", query.get("limit"), _limit) or DEFAULT_LIST
         rows: DocumentRows = await self._context.router.directory(
             "list_documents", caller, query.get("query", ""), limit, query.get("before"), deleted
@@ -116,19 +138,37 @@ class Rest:
         return json_response(DocumentPage(summaries, UNSET if rows.next is None else rows.next))
 
     async def export(self, request: Request) -> Response:
-        """The whole document as Markdown, with the cursor of that instant in a header."""
-        caller = await self._caller(request, "read")
-        ref = argument("doc", request.path_params["doc"], arguments.document)
-        asked = ReadDocumentRequest(format="markdown", max_chars=MAX_DOCUMENT_BYTES)
-        result: ReadDocumentResult = await self._context.router.call(
-            ref or "", "read_document", caller, asked
-        )
+        """The whole document as Markdown, with the cursor of that instant in a header.
+
+        With `suggestions=critic` what is suggested in it stands there in CriticMarkup.
+        `Docactor-Fidelity` counts what Markdown leaves out; `Link` says where that is listed.
+        """
+        check_parameters(request, ("suggestions",))
+        shown = argument("suggestions", request.query_params.get("suggestions"), _critic)
+        ref, result = await self._whole(request, critic=shown is not None)
         text = "" if result.markdown is UNSET else result.markdown
-        headers = {**cursor_headers(result.cursor), "Cache-Control": "no-store"}
+        headers = {**markdown_headers(ref, result), "Cache-Control": "no-store"}
         return Response(text.encode(), 200, headers, "text/markdown")
+
+    async def fidelity(self, request: Request) -> Response:
+        """What the Markdown of the whole document leaves out."""
+        check_parameters(request, ())
+        _, result = await self._whole(request)
+        answer = json_response(FidelityList(result.cursor, _notes(result)))
+        answer.headers.update({**cursor_headers(result.cursor), "Cache-Control": "no-store"})
+        return answer
+
+    async def _whole(
+        self, request: Request, *, critic: bool = False
+    ) -> tuple[str, ReadDocumentResult]:
+        caller = await visitor(self._authenticator, request)
+        ref: str = argument("doc", request.path_params["doc"], arguments.document)
+        asked = ReadDocumentRequest(format="markdown", max_chars=MAX_DOCUMENT_BYTES, critic=critic)
+        return ref, await self._context.router.call(ref, "read_document", caller, asked)
 
     async def status(self, request: Request) -> Response:
         await self._caller(request, "read")
+        check_parameters(request, ())
         status: DirectoryStatus = await self._context.router.directory("status")
         return json_response(status)
 
@@ -136,6 +176,13 @@ class Rest:
         caller = await self._authenticator.of_header(request.headers.get("authorization"))
         require(caller, scope)
         return caller
+
+
+async def visitor(authenticator: Authenticator, request: Request) -> Caller:
+    """Who wants to read: somebody with a token, or anybody, as the document's link allows."""
+    caller = await authenticator.of_visitor(request.headers.get("authorization"))
+    require(caller, "read")
+    return caller
 
 
 def answered(handler: Handler) -> Handler:
@@ -152,6 +199,19 @@ def answered(handler: Handler) -> Handler:
     return answer
 
 
+def _notes(result: ReadDocumentResult) -> tuple[FidelityNote, ...]:
+    return () if result.fidelity is UNSET else result.fidelity
+
+
+def markdown_headers(ref: str, result: ReadDocumentResult) -> dict[str, str]:
+    """Of a whole document's Markdown: its instant, what it leaves out, and where that is listed."""
+    notes = _notes(result)
+    headers = {**cursor_headers(result.cursor), "Docactor-Fidelity": str(len(notes))}
+    if notes:
+        headers["Link"] = f'</api/documents/{ref}/fidelity>; rel="describedby"'
+    return headers
+
+
 def cursor_headers(cursor: int) -> dict[str, str]:
     """The cursor of an answer, by its own name and as the tag HTTP clients send back."""
     return {"Docactor-Cursor": str(cursor), "ETag": f'"{cursor}"'}
@@ -163,14 +223,13 @@ def json_response(value: Any, status: int = 200) -> Response:
 
 
 async def _new_document(request: Request) -> NewDocument:
-    body = await request.body()
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
-        return decoded(body, NewDocument)
+        return await ordered(request, NewDocument)
     if kind not in TEXT_TYPES:
         raise InvalidArgument("Content-Type: send text/markdown or application/json.")
     check_parameters(request, _CREATE_PARAMETERS)
-    return NewDocument(markdown_body(body), **request.query_params)
+    return NewDocument(markdown_body(await request.body()), **request.query_params)
 
 
 def check_parameters(request: Request, known: Collection[str]) -> None:
@@ -188,12 +247,23 @@ def markdown_body(body: bytes) -> str:
         raise UnsupportedMarkup(f"body: not UTF-8 at byte {error.start}.") from error
 
 
-def queried(request: Request, kind: type[T]) -> T:
+def queried(request: Request, kind: type[Q]) -> Q:
     """The query parameters as a Struct; numbers and flags are read from their words."""
+    given = request.query_params
     try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
+        query = msgspec.convert(dict(given), kind, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidArgument(f"query: {error}.") from error
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in given and getattr(query, field.name) is None:
+            raise InvalidArgument(f"{field.encode_name}: null is no value; leave it out.")
+    return query
+
+
+async def ordered(request: Request, kind: type[T]) -> T:
+    """A JSON body as a Struct, of a request that takes no parameters beside it."""
+    check_parameters(request, ())
+    return decoded(await request.body(), kind)
 
 
 def decoded(body: bytes, kind: type[T]) -> T:
@@ -212,6 +282,10 @@ def argument(name: str, value: str | None, read: Callable[[object], Any]) -> Any
         return read(value)
     except Unfit as error:
         raise error.kind(f"{name}: {error.text}", field=name) from error
+
+
+def _critic(value: object) -> str:
+    return arguments.choice(value, ("critic",))
 
 
 def _limit(value: object) -> int:

@@ -12,16 +12,16 @@ from starlette.routing import Route
 
 from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext, require
+from gateway.mcp.context import ToolContext
 from gateway.rest.routes import (
     answered,
     argument,
     check_parameters,
-    decoded,
     json_response,
+    ordered,
     queried,
 )
-from shared.access import scopes_of
+from shared.access import require, scopes_of
 from shared.budget import Allowance
 from shared.directory_protocol import AuditRow, NewToken, TokenRow
 from shared.limits import DEFAULT_AUDIT, MAX_AUDIT
@@ -33,12 +33,14 @@ _SCOPE: Final = "One or more of read, comment, suggest, write, admin; each bring
 class TokenOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of POST /api/tokens.
 
+    `person`: whose it is; null: of whoever asks. `agent` false: the person's own, whatever `name`.
     `expires`: milliseconds since 1970, a duration such as 30d, or a time with its offset.
     `documents`: ids, slugs or URLs of the only ones it is for; null: all. A budget that is null is
     as the server's settings say.
     """
 
     name: str
+    person: str | None = None
     scope: Annotated[str, Meta(description=_SCOPE)] = "write"
     agent: bool = True
     expires: int | str | None = None
@@ -88,10 +90,10 @@ class TokensRest:
     async def create(self, request: Request) -> Response:
         """A token in the name of whoever asks; its text is in this answer and nowhere else."""
         caller = await self._caller(request)
-        order = decoded(await request.body(), TokenOrder)
+        order = await ordered(request, TokenOrder)
         made: NewToken = await self._directory(
             "create_token",
-            caller.person or caller.principal,
+            order.person or caller.person or caller.principal,
             arguments.clean("name", order.name),
             scopes_of(order.scope),
             order.agent,
@@ -113,6 +115,7 @@ class TokensRest:
     async def revoke(self, request: Request) -> Response:
         """Ends a token: what goes on under it is closed, on every gateway."""
         caller = await self._caller(request)
+        check_parameters(request, ())
         token_id = request.path_params["id"]
         await self._directory("revoke_token", token_id, caller.principal)
         return json_response(Revoked(token_id))

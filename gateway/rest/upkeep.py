@@ -12,10 +12,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from gateway.auth import Authenticator
-from gateway.mcp.context import ToolContext, require
+from gateway.mcp.context import ToolContext
 from gateway.mcp.errors import unexpected
-from gateway.rest.routes import answered, decoded
+from gateway.rest.routes import answered, check_parameters, ordered
 from gateway.upkeep import Step, back_up, check_all
+from shared.access import require
 from shared.errors import DocactorError
 
 NDJSON: Final = "application/x-ndjson"
@@ -44,13 +45,14 @@ class UpkeepRest:
         """Copies everything to a folder; the last line has the manifest, or an `error`."""
         caller = await self._authenticator.of_header(request.headers.get("authorization"))
         require(caller, "admin")
-        order = decoded(await request.body(), BackupOrder)
+        order = await ordered(request, BackupOrder)
         return _lines(back_up(self._context.router, caller, Path(order.folder)))
 
     async def check(self, request: Request) -> Response:
         """Checks everything; a line for each document, or an `error`."""
         caller = await self._authenticator.of_header(request.headers.get("authorization"))
         require(caller, "admin")
+        check_parameters(request, ())
         return _lines(check_all(self._context.router, caller))
 
 

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext, read_markdown, require
+from gateway.mcp.context import ToolContext, read_markdown
 from gateway.mcp.quoting_tools import move_request
 from gateway.mcp.waiting import ChangesWait
 from gateway.rest.orders import (
@@ -30,11 +30,15 @@ from gateway.rest.routes import (
     answered,
     argument,
     cursor_headers,
-    decoded,
     json_response,
+    ordered,
     queried,
+    visitor,
 )
+from shared.access import require, to_write
 from shared.calls import WriteVerb
+from shared.errors import InvalidCursor
+from shared.events.cursor import is_cursor_of_events
 from shared.ids import BlockRef
 from shared.protocol import (
     Caller,
@@ -47,7 +51,6 @@ from shared.protocol import (
     ReadDocumentResult,
     ReplaceRequest,
     ReplaceTextRequest,
-    Scope,
     TextEdit,
     WriteOptions,
     WriteRequest,
@@ -76,7 +79,7 @@ class VerbsRest:
 
     async def read(self, request: Request) -> Response:
         """The tool `read_document`."""
-        caller, ref = await self._caller(request, "read"), _document(request)
+        caller, ref = await visitor(self._authenticator, request), _document(request)
         query = queried(request, ReadQuery)
         asked = ReadDocumentRequest(
             section_id=_block("section_id", query.section_id),
@@ -84,6 +87,8 @@ class VerbsRest:
             outline=query.outline,
             format=query.format,
             max_chars=query.max_chars,
+            threads=query.threads,
+            suggestions=query.suggestions,
         )
         result: ReadDocumentResult = await self._context.router.call(
             ref, "read_document", caller, asked
@@ -94,7 +99,9 @@ class VerbsRest:
 
     async def changes(self, request: Request) -> Response:
         """The tool `read_changes`."""
-        caller, ref = await self._caller(request, "read"), _document(request)
+        caller, ref = await visitor(self._authenticator, request), _document(request)
+        if is_cursor_of_events(request.query_params.get("cursor", "")):
+            raise InvalidCursor("cursor: it is one of events; read_changes has its own.")
         query = queried(request, ChangesQuery)
         asked = ReadChangesRequest(
             cursor=query.cursor,
@@ -109,16 +116,18 @@ class VerbsRest:
 
     def _writing(self, verb: WriteVerb) -> Handler:
         async def write(request: Request) -> Response:
-            caller, ref = await self._caller(request, "write"), _document(request)
-            order = await write_request(decoded(await request.body(), BODIES[verb]))
+            caller, ref = await self._caller(request), _document(request)
+            body = await ordered(request, BODIES[verb])
+            require(caller, to_write(body.mode))
+            order = await write_request(body)
             result: WriteResult = await self._context.router.call(ref, verb, caller, order)
             return json_response(result)
 
         return write
 
-    async def _caller(self, request: Request, scope: Scope) -> Caller:
+    async def _caller(self, request: Request) -> Caller:
         caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, scope)
+        require(caller, "suggest")  # the least that a write may need: its body says
         return caller
 
 

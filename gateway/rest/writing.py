@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,7 +13,7 @@ from starlette.routing import Route
 from gateway.auth import Authenticator
 from gateway.mcp import arguments
 from gateway.mcp.arguments import Unfit
-from gateway.mcp.context import ToolContext, read_markdown, require
+from gateway.mcp.context import ToolContext, read_markdown
 from gateway.rest.routes import (
     TEXT_TYPES,
     answered,
@@ -22,11 +23,16 @@ from gateway.rest.routes import (
     json_response,
     markdown_body,
 )
+from shared.access import require, to_write
 from shared.errors import InvalidArgument
-from shared.limits import MAX_IDEMPOTENCY_KEY
+from shared.limits import MAX_IDEMPOTENCY_KEY, MAX_SUGGESTION_NOTE
 from shared.protocol import PatchRequest, WriteOptions, WriteResult
+from shared.suggestions.critic import accepted, notes
 
-_PARAMETERS: Final = ("on_conflict", "dry_run", "allow_large_delete", "idempotency_key")
+_PARAMETERS: Final = (
+    *("on_conflict", "dry_run", "allow_large_delete", "idempotency_key"),
+    "suggestions",
+)
 _ON_CONFLICT: Final = ("merge", "reject")
 _TAG: Final = re.compile(r'(?:W/)?"([^"]*)"\Z')
 
@@ -45,16 +51,22 @@ class WritingRest:
         """Makes the document read as the body: the tool `patch`, with the same refusals.
 
         `If-Match` is the tag a GET gave: the instant the body was made from. What others changed
-        since is merged, as everywhere, so an older tag is no failed precondition.
+        since is merged, as everywhere, so an older tag is no failed precondition. With
+        `suggestions=critic` what the body has in CriticMarkup is suggested, and nothing changes.
         """
         caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "write")
-        ref = argument("doc", request.path_params["doc"], arguments.document)
+        require(caller, "suggest")
         options = _options(request)
+        require(caller, to_write(options.mode))
+        ref = argument("doc", request.path_params["doc"], arguments.document)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in TEXT_TYPES:
             raise InvalidArgument("Content-Type: send text/markdown.")
-        parsed = await read_markdown(markdown_body(await request.body()), framed=False)
+        text = markdown_body(await request.body())
+        if options.mode == "suggest":
+            said = "\n".join(notes(text))[:MAX_SUGGESTION_NOTE]
+            options, text = msgspec.structs.replace(options, note=said), accepted(text)
+        parsed = await read_markdown(text, framed=False)
         order = PatchRequest(parsed.blocks, options=options, fidelity=parsed.fidelity)
         result: WriteResult = await self._context.router.call(ref or "", "patch", caller, order)
         answer = json_response(result)
@@ -67,7 +79,9 @@ class WritingRest:
 def _options(request: Request) -> WriteOptions:
     check_parameters(request, _PARAMETERS)
     query = request.query_params
+    critic = argument("suggestions", query.get("suggestions"), _critic)
     return WriteOptions(
+        mode="apply" if critic is None else "suggest",
         base=argument("If-Match", request.headers.get("if-match"), _base),
         on_conflict=argument("on_conflict", query.get("on_conflict"), _conflict),
         dry_run=argument("dry_run", query.get("dry_run"), arguments.flag) or False,
@@ -92,6 +106,10 @@ def _base(value: object) -> int | None:
 
 def _conflict(value: object) -> str:
     return arguments.choice(value, _ON_CONFLICT)
+
+
+def _critic(value: object) -> str:
+    return arguments.choice(value, ("critic",))
 
 
 def _key(value: object) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from gateway.commands.address_file import remove_address, write_address
 from gateway.owner_token import read_owner_token, write_owner_token
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("docactor.supervisor")
 T = TypeVar("T")
 
-WORKER_VARIABLE: Final = "DOCACTOR_WORKER"  # gateway/worker.py reads its order there
 OWNER: Final = "owner"
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 READY_POLL_S: Final = 0.05
@@ -92,6 +92,7 @@ class Supervisor:
         self._ray_thread = ThreadPoolExecutor(1, thread_name_prefix="ray")
         self._temp: TempFolder | None = None
         self._cluster: Cluster | None = None
+        self._may_serve = anyio.Event()  # there is a Directory, and the owner's token
         self._stop = anyio.Event()
         self._hurry = anyio.Event()
         self._ready = self.stuck = False
@@ -119,35 +120,45 @@ class Supervisor:
     # --- starting --------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        cluster = await self._start_ray()
-        if cluster is None or self._stop.is_set():
-            return
-        workers = self._workers(cluster.address)
+        start = self._prepare()
+        workers = self._workers()
         try:
             async with anyio.create_task_group() as group:
-                workers.start(group)
-                group.start_soon(self._get_ready, cluster)
-                await self._stop.wait()
-                say("Stopping: requests in flight are answered, documents are stored.")
-                await self._until_hurried(self._drain, workers, cluster)
+                workers.start(group)  # before Ray: they have as much to import as it to start
+                try:
+                    cluster = await self._start_ray(start)
+                except ray_environment.RayStartError as error:
+                    self._failure = str(error)
+                    cluster = None
+                if cluster is not None and not self._stop.is_set():
+                    await self._run(workers, cluster, group)
                 group.cancel_scope.cancel()
         except* WorkersFailedError as failed:
             self._failure = f"{failed.exceptions[0]}; see {self._data / 'logs'}"
         finally:
             workers.kill()
 
-    async def _start_ray(self) -> Cluster | None:
-        """None: it was told to stop before Ray was there. Raises RayStartError."""
+    async def _run(self, workers: WorkerProcesses, cluster: Cluster, group: TaskGroup) -> None:
+        """From a Ray that runs to the last request answered."""
+        group.start_soon(self._get_ready, cluster)
+        await self._stop.wait()
+        say("Stopping: requests in flight are answered, documents are stored.")
+        await self._until_hurried(self._drain, workers, cluster)
+
+    def _prepare(self) -> Callable[[], Cluster]:
+        """Sets Ray's environment, for the gateways too; what starts Ray with it."""
         settings = self._settings
         if settings.ray_address is None:
             say("Starting: Ray, the Directory, the gateway …")
             self._temp = TempFolder.create()
             os.environ.update(ray_environment.embedded(self._data, self._temp.path))
-            start: Callable[[], Cluster] = self._start_embedded
-        else:
-            say(f"Joining the Ray cluster at {settings.ray_address} …")
-            os.environ.update(ray_environment.joining())
-            start = self._join
+            return self._start_embedded
+        say(f"Joining the Ray cluster at {settings.ray_address} …")
+        os.environ.update(ray_environment.joining())
+        return self._join
+
+    async def _start_ray(self, start: Callable[[], Cluster]) -> Cluster | None:
+        """None: it was told to stop before Ray was there. Raises RayStartError."""
         starting = asyncio.ensure_future(self._on_ray_thread(start))
         giving_up = asyncio.ensure_future(self._patience())
         await asyncio.wait((starting, giving_up), return_when=asyncio.FIRST_COMPLETED)
@@ -187,22 +198,24 @@ class Supervisor:
             say(f"  … {time.monotonic() - self._born:.0f} s")
             await anyio.sleep(TICK_S)
 
-    def _workers(self, ray_address: str) -> WorkerProcesses:
+    def _workers(self) -> WorkerProcesses:
         fd = self._listener.fileno()
         order = {
             "settings": self._settings,
             "fd": fd,
-            "ray_address": ray_address,
             "namespace": ray_environment.NAMESPACE,
             "parent": os.getpid(),
             "log_file": str(self._data / "logs" / "gateway.jsonl"),
         }
 
-        def encode(number: int) -> str:
+        async def encode(number: int) -> bytes:
             name = f"{socket.gethostname()}-{os.getpid()}-{number}"
-            return msgspec.json.encode({**order, "gateway_id": name}).decode()
+            await self._may_serve.wait()
+            assert self._cluster is not None
+            address = self._cluster.address
+            return msgspec.json.encode({**order, "gateway_id": name, "ray_address": address})
 
-        return WorkerProcesses(self._settings.workers, encode, WORKER_VARIABLE, fd)
+        return WorkerProcesses(self._settings.workers, encode, fd)
 
     async def _get_ready(self, cluster: Cluster) -> None:
         settings = self._settings
@@ -211,6 +224,8 @@ class Supervisor:
                 DirectorySettings(
                     data=str(self._data),
                     idle_s=settings.idle_s,
+                    hibernate_s=settings.hibernate_s,
+                    beat_s=settings.heartbeat_s,
                     warm_slots=settings.warm_slots,
                     max_active=settings.max_active,
                     drain_s=settings.drain_s,
@@ -218,9 +233,10 @@ class Supervisor:
             )
             token = await self._owner_token(cluster)
         except DocactorError as error:
-            self._failure = error.message
+            self._failure = f"{error.message} The logs are in {self._data / 'logs'}."
             self._stop.set()
             return
+        self._may_serve.set()  # so that whoever finds the server ready can find the token, too
         await self._until_served()
         write_address(self._data, settings.base_url)
         self._greet(token)

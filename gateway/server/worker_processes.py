@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -30,15 +29,14 @@ class WorkerProcesses:
     """Keeps `count` gateways running until `stop`.
 
     Args:
-        order: What the numbered worker is told, as JSON; see `gateway.worker`.
-        variable: The environment variable the order travels in.
+        order: What the numbered worker is told on its standard input, as JSON; see
+            `gateway.worker`. It may take its time: workers get ready meanwhile.
         fd: The listening socket, inherited by each.
     """
 
-    def __init__(self, count: int, order: Callable[[int], str], variable: str, fd: int) -> None:
+    def __init__(self, count: int, order: Callable[[int], Awaitable[bytes]], fd: int) -> None:
         self._count = count
         self._order = order
-        self._variable = variable
         self._fd = fd
         self._processes: set[Process] = set()
         self._stopping = False
@@ -94,15 +92,21 @@ class WorkerProcesses:
         # A session of its own: Ctrl-C reaches us alone, and we stop it in order.
         process = await anyio.open_process(
             [sys.executable, "-m", "gateway.worker"],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=STDERR,
             stderr=None,
-            env={**os.environ, self._variable: self._order(number)},
             pass_fds=(self._fd,),
             start_new_session=True,
         )
         self._processes.add(process)
         try:
+            await self._tell(process, await self._order(number))
             return await process.wait()
         finally:
             self._processes.discard(process)
+
+    async def _tell(self, process: Process, order: bytes) -> None:
+        assert process.stdin is not None
+        with suppress(anyio.BrokenResourceError):  # it has ended; its exit code says why
+            await process.stdin.send(order)
+            await process.stdin.aclose()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import anyio
 import msgspec
 from msgspec import UNSET
 
+from gateway.admissions import ANYBODY, refusal
+from gateway.ports import Admission
+from shared.access import with_role
 from shared.budget import Allowance
 from shared.directory_protocol import (
     AuditRow,
@@ -16,11 +19,12 @@ from shared.directory_protocol import (
     DirectoryStatus,
     DocumentRow,
     DocumentRows,
+    News,
     NewToken,
     NodeStatus,
     TokenRow,
 )
-from shared.errors import DocactorError, DocumentNotFound, InvalidArgument
+from shared.errors import DocumentNotFound, InvalidArgument
 from shared.expiry import expiry
 from shared.feed.cursor import Cursor, CursorCodec
 from shared.ids import ALPHABET, anchor, mint_block_id, mint_doc_id
@@ -32,7 +36,9 @@ from shared.protocol import (
     ChangedBlock,
     CommitTotals,
     DeleteRequest,
+    FidelityNote,
     InsertRequest,
+    LinkRole,
     MoveRequest,
     PatchRequest,
     ReadChangesRequest,
@@ -42,59 +48,31 @@ from shared.protocol import (
     Remaining,
     ReplaceRequest,
     ReplaceTextRequest,
+    Role,
     WriteResult,
     WrittenBlock,
 )
+from shared.protocol_history import RestoreRequest, RestoreResult
 from shared.slugs import slugify
 from shared.tokens import hash_token
 from shared.tree import Block
+from tests.unit.gateway.fake_chats import FakeChats
+from tests.unit.gateway.fake_link import FakeLink
+from tests.unit.gateway.fake_past import NOW, FakePast
+from tests.unit.gateway.fake_suggestions import FakeSuggestions
 
-NOW = 1_764_500_000_000  # milliseconds since 1970
 WRITER = Caller("agent:1", "Writer", "person:1", True, frozenset({"read", "write"}))
 READER = Caller("agent:2", "Reader", "person:1", True, frozenset({"read"}))
 OWNER = Caller("person:1", "Ana", None, False, frozenset({"read", "write", "admin"}))
 TOKENS = {"writer-token": WRITER, "reader-token": READER, "owner-token": OWNER}
 
 
-class FakeLink:
-    """Notices of one document. `failure` is raised by the next wait."""
-
-    def __init__(self) -> None:
-        self.change_seq = 0
-        self.waiting = 0
-        self.failure: DocactorError | None = None
-        self._changed = anyio.Event()
-        self._authors: list[tuple[int, str]] = []
-
-    def notify(self, seq: int, principal: str) -> None:
-        self.change_seq = seq
-        self._authors.append((seq, principal))
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    async def wait_beyond(
-        self, change_seq: int, seconds: float, ignore_principal: str | None = None, /
-    ) -> bool:
-        if self.failure is not None:
-            raise self.failure
-        self.waiting += 1
-        try:
-            with anyio.move_on_after(seconds):
-                while not self._beyond(change_seq, ignore_principal):
-                    await self._changed.wait()
-                return True
-            return False
-        finally:
-            self.waiting -= 1
-
-    def _beyond(self, seq: int, ignored: str | None) -> bool:
-        return any(at > seq and who != ignored for at, who in self._authors)
-
-
-class FakeDocument:
+class FakeDocument(FakeChats, FakePast, FakeSuggestions):
     """Blocks as (id, text) in order, and a log of changes."""
 
     def __init__(self, row: DocumentRow, blocks: tuple[Block, ...], choose: Any) -> None:
+        super().__init__()
+        FakeSuggestions.__init__(self)
         self.row = row
         self.choose = choose
         self.link = FakeLink()
@@ -133,7 +111,12 @@ class FakeDocument:
             truncated=False,
             markdown=UNSET if request.format == "blocks" else "\n\n".join(parts) + "\n",
             blocks=blocks if request.format == "blocks" else UNSET,
+            fidelity=self._placeholders() or UNSET,
         )
+
+    def _placeholders(self) -> tuple[FidelityNote, ...]:
+        shown = (i for i in self.order if self.texts[i].startswith("<!-- opaque:"))
+        return tuple(FidelityNote(i, "callout: shown as a placeholder") for i in shown)
 
     def read_changes(self, caller: Caller, request: ReadChangesRequest) -> ReadChangesResult:
         if request.cursor is None:
@@ -157,6 +140,10 @@ class FakeDocument:
         )
         removed = tuple(block_id for block_id in authors if block_id not in self.texts)
         return ReadChangesResult(changed, removed, self.cursor(), False, False)
+
+    def restore(self, caller: Caller, _request: RestoreRequest) -> RestoreResult:
+        told = msgspec.structs.asdict(self._written(caller, []))
+        return RestoreResult(**told, version="v3", undo="v2")
 
     def insert(self, caller: Caller, request: InsertRequest) -> WriteResult:
         at = len(self.order) if request.after == "end" else 0
@@ -259,8 +246,13 @@ class FakeRouter:
         self.tokens = {hash_token(token): caller for token, caller in TOKENS.items()}
         self.rows: list[TokenRow] = []
         self.revoked: set[str] = set()
+        self.roles: dict[str, Role | None] = {}  # by principal; of others: owner
+        self.link_role: LinkRole | None = None  # of every document
+        self.changed: list[tuple[int, str]] = []  # documents whose roles changed, by notice
         self.audit: list[AuditRow] = []
         self.asked_tokens = 0
+        self.left: dict[str, dict[str, int]] = {}  # by person: when they last left which document
+        self.asleep: dict[str, int] = {}  # epochs of documents that sleep
         self.notice = 0
         self._risen = anyio.Event()
 
@@ -277,7 +269,42 @@ class FakeRouter:
         self.requests.append((verb, caller, request))
         if verb in self.answers:
             return self.answers[verb]
-        return getattr(self.document(ref), verb)(caller, request)
+        admitted = (await self.admit(ref, caller)).caller
+        return getattr(self.document(ref), verb)(admitted, request)
+
+    async def admit(self, ref: str, caller: Caller) -> Admission:
+        await anyio.lowlevel.checkpoint()
+        (found,) = self._admitted([(ref, caller)])
+        if found is None:
+            raise refusal(ref, caller)
+        return Admission(self.document(ref).row.doc_id, found)
+
+    async def admit_again(self, asked: Sequence[tuple[str, Caller]]) -> list[Caller | None]:
+        await anyio.lowlevel.checkpoint()
+        return self._admitted(asked)
+
+    def forget_roles(self, documents: Collection[str] | None, keep_s: float) -> None:
+        """It remembers none."""
+
+    def _admitted(self, asked: Sequence[tuple[str, Caller]]) -> list[Caller | None]:
+        found: list[Caller | None] = []
+        for ref, caller in asked:
+            there = [d for d in self.documents.values() if ref in (d.row.doc_id, d.row.slug)]
+            stranger = caller.principal == ANYBODY.principal
+            role = self.roles.get(caller.principal, None if stranger else "owner")
+            mine = caller.documents is None or any(d.row.doc_id in caller.documents for d in there)
+            nobody = not mine or (role is None and self.link_role is None)
+            found.append(None if not there or nobody else with_role(caller, role, self.link_role))
+        return found
+
+    def recast(self, principal: str, role: Role | None, doc_id: str) -> None:
+        """Give a role on everything, and tell every gateway that it changed on one document."""
+        self.roles[principal] = role
+        self._notify(doc_id)
+
+    async def sleeps(self, doc_id: str) -> int:
+        await anyio.lowlevel.checkpoint()
+        return self.asleep.get(doc_id, 0)
 
     async def link(self, ref: str) -> FakeLink:
         await anyio.lowlevel.checkpoint()
@@ -301,18 +328,22 @@ class FakeRouter:
         self.revoked.add(self.tokens.pop(hash_token(token)).token)
         self._notify()
 
-    def _notify(self) -> None:
+    def _notify(self, doc_id: str = "") -> None:
         self.notice += 1
+        self.changed.append((self.notice, doc_id))
         self._risen.set()
         self._risen = anyio.Event()
 
-    async def _wait_for_notice(self, seen: int, seconds: float) -> int:
+    async def _wait_for_notice(self, seen: int, seconds: float) -> News:
         if self.failure is not None:
             raise self.failure
         if seen == self.notice:
             with anyio.move_on_after(seconds):
                 await self._risen.wait()
-        return self.notice
+        new = {doc_id for number, doc_id in self.changed if number > seen}
+        if seen < 0:
+            return News(self.notice, None, tokens=True)
+        return News(self.notice, frozenset(new - {""}), tokens="" in new)
 
     def _create_document(
         self,
@@ -335,16 +366,16 @@ class FakeRouter:
         anchors = tuple(AnchorOnly(each) for each in made.anchors())
         return Created(doc_id, row.slug, name, made.cursor(), anchors, expires_at)
 
-    def _delete_document(self, ref: str, by: str) -> DocumentRow:
+    def _delete_document(self, caller: Caller, ref: str) -> DocumentRow:
         found = self.document(ref)
-        self.audit.append(AuditRow(NOW, by, "document.delete", found.row.doc_id))
+        self.audit.append(AuditRow(NOW, caller.principal, "document.delete", found.row.doc_id))
         del self.documents[found.row.doc_id]
         found.row = msgspec.structs.replace(found.row, state="deleted", deleted_at=NOW)
         self.deleted[found.row.doc_id] = found
         return found.row
 
-    def _undelete_document(self, ref: str, by: str) -> DocumentRow:
-        self.audit.append(AuditRow(NOW, by, "document.undelete", ref))
+    def _undelete_document(self, caller: Caller, ref: str) -> DocumentRow:
+        self.audit.append(AuditRow(NOW, caller.principal, "document.undelete", ref))
         for doc_id, found in self.deleted.items():
             if ref in (doc_id, found.row.slug):
                 found.row = msgspec.structs.replace(found.row, state="ready", deleted_at=None)
@@ -371,6 +402,12 @@ class FakeRouter:
         more = str(start + limit) if len(rows) > start + limit else None
         return DocumentRows(rows[start : start + limit], more)
 
+    def _describe(self, ref: str) -> DocumentRow:
+        return self.document(ref).row
+
+    def _last_left(self, person: str) -> dict[str, int]:
+        return dict(self.left.get(person, {}))
+
     def _metrics(self) -> DirectoryMetrics:
         return DirectoryMetrics(
             documents={"ready": len(self.documents), "deleted": len(self.deleted)},
@@ -382,6 +419,8 @@ class FakeRouter:
             failures=2,
             lost=3,
             evictions=5,
+            hibernations=8,
+            wakes=9,
             recycled=6,
             commits=CommitTotals(3, 1, 999, 0.25, (2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0)),
             nodes=(NodeStatus("n1", 4, 1, 2, 100, draining=True),),

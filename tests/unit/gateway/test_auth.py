@@ -3,46 +3,42 @@
 from __future__ import annotations
 
 import random
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
 
+from gateway.admissions import ANYBODY
 from gateway.auth import LOCAL_AGENT, LOCAL_PERSON, Authenticator, DocactorTokens, mcp_caller
-from gateway.mcp.profiles import AUTHOR, READER, profile
-from gateway.mcp.waiting import Held
-from shared.errors import Overloaded, Unauthenticated
-from shared.limits import MAX_CACHED_TOKENS, TOKEN_CACHE_S, TOKEN_UNSURE_S
+from gateway.mcp.held import Held
+from gateway.mcp.profiles import AUTHOR, FULL, PROFILES, READER, profile, usual
+from shared.access import scopes_of
+from shared.errors import DocactorError, DocumentNotFound, Overloaded, Unauthenticated
+from shared.limits import MAX_CACHED_TOKENS, MAX_TICKET_CHARS, TOKEN_CACHE_S, TOKEN_UNSURE_S
 from shared.protocol import Caller
 from shared.tokens import hash_token
+from tests.unit.clock import Clock
 from tests.unit.gateway import fakes
 from tests.unit.gateway.fakes import FakeRouter
 
 pytestmark = pytest.mark.anyio
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+SAYING = {"post_chat_message", "reply"}
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Clock[float]:
+    return Clock(0.0)
 
 
 @pytest.fixture
-def tokens(router: FakeRouter, clock: Clock) -> Authenticator:
+def tokens(router: FakeRouter, clock: Clock[float]) -> Authenticator:
     return Authenticator(router, no_auth=False, now=clock)
 
 
 async def test_a_token_is_asked_for_once_a_while(
-    tokens: Authenticator, router: FakeRouter, clock: Clock
+    tokens: Authenticator, router: FakeRouter, clock: Clock[float]
 ) -> None:
     for _ in range(3):
         assert await tokens.of_token("writer-token") == fakes.WRITER
@@ -53,7 +49,7 @@ async def test_a_token_is_asked_for_once_a_while(
 
 
 async def test_a_revoked_token_is_forgotten_at_once(
-    tokens: Authenticator, router: FakeRouter, clock: Clock
+    tokens: Authenticator, router: FakeRouter, clock: Clock[float]
 ) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tokens.follow)
@@ -69,7 +65,7 @@ async def test_a_revoked_token_is_forgotten_at_once(
 
 
 async def test_without_notices_nothing_is_remembered_for_long(
-    tokens: Authenticator, router: FakeRouter, clock: Clock
+    tokens: Authenticator, router: FakeRouter, clock: Clock[float]
 ) -> None:
     router.failure = Overloaded("The Directory does not answer.")
     async with anyio.create_task_group() as tasks:
@@ -113,9 +109,28 @@ async def test_headers_and_sockets_carry_the_same_tokens(tokens: Authenticator) 
     for header in (None, "", "Bearer", "Bearer nope", "Basic writer-token"):
         with pytest.raises(Unauthenticated):
             await tokens.of_header(header)
-    for token in (None, "", "nope"):
+    with pytest.raises(Unauthenticated):
+        await tokens.of_socket("nope")
+    # Who shows nothing comes as far as a document's link lets anybody.
+    assert await tokens.of_socket(None) == await tokens.of_socket("") == ANYBODY
+    assert await tokens.of_visitor(None) == ANYBODY
+    for header in ("", "Bearer", "Bearer nope"):
         with pytest.raises(Unauthenticated):
-            await tokens.of_socket(token)
+            await tokens.of_visitor(header)
+
+
+async def test_a_ticket_opens_sockets_and_nothing_else(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    router.answers["redeem"] = fakes.READER
+    for _ in range(2):
+        assert await tokens.of_socket("dtk_ticket") == fakes.READER
+        assert await tokens.of_token("dtk_ticket") is None
+        with pytest.raises(Unauthenticated):
+            await tokens.of_header("Bearer dtk_ticket")
+    for text in ("dtk_ü", "dtk_" + "x" * MAX_TICKET_CHARS):
+        with pytest.raises(Unauthenticated):
+            await tokens.of_socket(text)
 
 
 async def test_without_auth_requests_are_the_local_agent_and_sockets_the_local_person(
@@ -145,10 +160,32 @@ async def test_outside_a_request_nobody_calls() -> None:
     assert mcp_caller(no_auth=True) == LOCAL_AGENT
 
 
-async def test_tools_are_shown_by_what_the_token_allows() -> None:
-    assert profile(fakes.READER) == READER
-    assert profile(fakes.WRITER) == AUTHOR
-    assert profile(Caller("p", "P", scopes=frozenset({"admin"}))) == AUTHOR
+@pytest.mark.parametrize(
+    "scope, name, hidden",
+    [
+        ("read", "reader", set[str]()),
+        ("comment", "author", AUTHOR - READER - SAYING),
+        ("suggest", "reviewer", {"create_document", "resolve_thread"} | SAYING),
+        ("comment suggest", "reviewer", {"create_document"}),
+        ("write", "author", set[str]()),
+        ("admin", "full", set[str]()),
+    ],
+)
+def test_which_tools_a_token_is_shown(scope: str, name: str, hidden: set[str]) -> None:
+    caller = Caller("p", "P", scopes=scopes_of(scope))
+    assert usual(caller) == name
+    assert PROFILES[name] & profile(caller) == PROFILES[name] - hidden
+
+
+def test_the_profiles_grow_and_every_tool_can_be_used_by_some_token() -> None:
+    assert READER < AUTHOR < PROFILES["reviewer"] < FULL
+    assert profile(Caller("p", "P", scopes=scopes_of("admin"))) == FULL
+    readers = READER | {"read_events", "join", "leave", "list_versions", "read_version"}
+    assert profile(fakes.READER) == readers | {"list_suggestions"}
+
+
+def ends(ended: list[str], name: str) -> Callable[[DocactorError], None]:
+    return lambda _error: ended.append(name)
 
 
 def bound(router: FakeRouter, token: str, **more: Any) -> Caller:
@@ -162,9 +199,9 @@ async def test_what_goes_on_under_a_revoked_token_ends_and_nothing_else(
 ) -> None:
     ended: list[str] = []
     for token in ("one", "two"):
-        tokens.live.add(bound(router, token), partial(ended.append, token))
-    tokens.live.add(LOCAL_PERSON, partial(ended.append, "local"))
-    left = tokens.live.add(bound(router, "one"), partial(ended.append, "left before"))
+        tokens.live.add(bound(router, token), ends(ended, token))
+    tokens.live.add(LOCAL_PERSON, ends(ended, "local"))
+    left = tokens.live.add(bound(router, "one"), ends(ended, "left before"))
     left()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tokens.follow)
@@ -176,11 +213,42 @@ async def test_what_goes_on_under_a_revoked_token_ends_and_nothing_else(
         tasks.cancel_scope.cancel()
 
 
+async def test_what_goes_on_hears_of_new_roles_and_ends_with_the_last_one(
+    tokens: Authenticator, router: FakeRouter
+) -> None:
+    router._create_document(fakes.OWNER, "Plan", "plan", (), None)
+    doc_id = router.document("plan").row.doc_id
+    router.roles[fakes.WRITER.principal] = "editor"
+    caller = (await router.admit("plan", bound(router, "one"))).caller
+    other = (await router.admit("plan", fakes.OWNER)).caller
+    roles: list[str | None] = []
+    ended: list[str] = []
+    tokens.live.add(
+        caller,
+        lambda error: ended.append(error.code),
+        doc_id,
+        lambda caller: roles.append(caller.role),
+    )
+    tokens.live.add(other, ends(ended, "owner"), doc_id, lambda _caller: roles.append("owner"))
+    tokens.live.add(caller, ends(ended, "elsewhere"), "elsewhere123")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tokens.follow)
+        for role in ("viewer", "viewer", "editor"):
+            await anyio.wait_all_tasks_blocked()
+            router.recast(caller.principal, role, doc_id)
+        await anyio.wait_all_tasks_blocked()
+        assert (roles, ended) == (["viewer", "editor"], ["elsewhere"])
+        router.recast(caller.principal, None, doc_id)
+        await anyio.wait_all_tasks_blocked()
+        assert ended == ["elsewhere", DocumentNotFound.code]
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_directory_that_fails_just_then_is_asked_again(
     tokens: Authenticator, router: FakeRouter
 ) -> None:
     ended: list[str] = []
-    tokens.live.add(bound(router, "one"), partial(ended.append, "one"))
+    tokens.live.add(bound(router, "one"), ends(ended, "one"))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tokens.follow)
         await anyio.wait_all_tasks_blocked()
@@ -199,7 +267,7 @@ def test_what_goes_on_under_an_expired_token_ends_when_its_time_has_come(
     tokens: Authenticator, router: FakeRouter
 ) -> None:
     ended: list[str] = []
-    tokens.live.add(bound(router, "one", expires=5), partial(ended.append, "one"))
+    tokens.live.add(bound(router, "one", expires=5), ends(ended, "one"))
     tokens.live.end_expired(4)
     assert ended == []
     tokens.live.end_expired(5)
@@ -239,7 +307,7 @@ async def test_a_call_that_waits_ends_with_its_token(router: FakeRouter) -> None
     async with anyio.create_task_group() as tasks:
 
         async def wait() -> None:
-            with pytest.raises(Unauthenticated), held.hold(caller):
+            with pytest.raises(Unauthenticated), held.hold(caller, ""):
                 await anyio.sleep_forever()
 
         tasks.start_soon(wait)
@@ -258,6 +326,6 @@ async def test_a_call_let_in_before_its_token_ended_does_not_begin_to_wait(
         await anyio.wait_all_tasks_blocked()
         router.revoke("one")
         await anyio.wait_all_tasks_blocked()
-        with anyio.fail_after(10), pytest.raises(Unauthenticated), held.hold(caller):
+        with anyio.fail_after(10), pytest.raises(Unauthenticated), held.hold(caller, ""):
             await anyio.sleep_forever()
         tasks.cancel_scope.cancel()

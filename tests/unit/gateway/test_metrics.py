@@ -17,8 +17,8 @@ from gateway.app import create_app
 from gateway.auth import LOCAL_AGENT, Authenticator
 from gateway.counts import GatewayCounts
 from gateway.mcp.context import ToolContext
+from gateway.mcp.held import Held
 from gateway.mcp.tools import mcp_server
-from gateway.mcp.waiting import Held
 from gateway.settings import Settings
 from shared.errors import Overloaded
 from shared.metrics import GatewayReport, ToolCalls
@@ -60,11 +60,12 @@ def of(samples: Samples, name: str, **labels: str) -> float:
 async def test_gateways_are_shown_with_what_they_did(
     http: httpx.AsyncClient, router: FakeRouter, counts: GatewayCounts
 ) -> None:
+    counts.sleeping = {"one", "two"}
     counts.sockets, counts.frames_in, counts.frames_out, counts.reconnects = 3, 40, 50, 2
     calls = (ToolCalls("patch", "stale_anchor", 8),)
     router.gateways = {
         "gateway-1": GatewayReport("gateway-1", sockets=99),  # older than what it knows itself
-        "gateway-2": GatewayReport("gateway-2", 6, 1, 2, 0, 5, 9, calls),
+        "gateway-2": GatewayReport("gateway-2", 6, 1, 2, 0, 5, 9, calls, 7),
     }
     told = await scrape(http)
     assert of(told, "docactor_sockets", gateway="gateway-1") == 3
@@ -73,6 +74,8 @@ async def test_gateways_are_shown_with_what_they_did(
     assert of(told, "docactor_frames_out_total", gateway="gateway-1") == 50
     assert of(told, "docactor_link_reconnects_total", gateway="gateway-1") == 2
     assert of(told, "docactor_waits", gateway="gateway-2") == 5
+    assert of(told, "docactor_hibernated_documents", gateway="gateway-1") == 2
+    assert of(told, "docactor_hibernated_documents", gateway="gateway-2") == 7
     assert of(told, "docactor_waits_begun_total", gateway="gateway-2") == 9
     call = {"gateway": "gateway-2", "tool": "patch", "code": "stale_anchor"}
     assert of(told, "docactor_mcp_calls_total", **call) == 8
@@ -94,6 +97,8 @@ async def test_the_directory_is_shown_with_nodes_and_commits(http: httpx.AsyncCl
         ("document_takeovers_total", 1),
         ("document_failures_total", 2),
         ("document_evictions_total", 5),
+        ("document_hibernations_total", 8),
+        ("document_wakes_total", 9),
         ("slots_lost_total", 3),
         ("slots_recycled_total", 6),
         ("commit_failures_total", 1),
@@ -163,7 +168,7 @@ async def test_calls_are_counted_by_tool_and_outcome(
 
 async def test_waits_are_counted_while_they_last_and_after(counts: GatewayCounts) -> None:
     held = Held()
-    with held.hold(LOCAL_AGENT):
+    with held.hold(LOCAL_AGENT, ""):
         report = counts.report(held)
         assert (report.waiting, report.waits) == (1, 1)
     report = counts.report(held)

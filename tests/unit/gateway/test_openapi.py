@@ -12,7 +12,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from gateway.rest.openapi import PATH, description
+from gateway.rest.openapi import OPERATIONS, PATH, Operation, description
 from gateway.rest.problems import MEDIA_TYPE
 from tests.unit.gateway.fakes import FakeRouter
 
@@ -184,6 +184,7 @@ async def test_reading_and_following_are_as_described(
         ("", {"sectoin_id": "aaaaaaaa"}),
         ("", {"section_id": "x"}),
         ("/changes", {"cursor": "1.5"}),
+        ("/changes", {"cursor": "null"}),
         ("/changes", {"wait": "51"}),
         ("/changes", {"wait": "nan"}),
     ],
@@ -194,6 +195,37 @@ async def test_a_query_that_makes_no_sense_is_refused(
 ) -> None:
     answer = await http.get(f"/api/documents/plan{path}", params=query)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [one for one in OPERATIONS if one.path.startswith("/api/") and one.path != PATH],
+    ids=lambda one: f"{one.method} {one.path}",
+)
+@pytest.mark.usefixtures("blocks")
+async def test_a_parameter_nobody_knows_is_refused_and_not_passed_over(
+    http: httpx.AsyncClient, router: FakeRouter, one: Operation
+) -> None:
+    # A `dry_run` that belongs into the body would else write for real.
+    names = {"id": "1", "node": "n1", "version": "v1", "thread": "t1", "message": "m1"}
+    path = one.path.format(doc="plan", **names)
+    before = router.document("plan").anchors()
+    answer = await http.request(one.method, path, params={"dry_runn": "true"}, json={})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument"), answer.text
+    assert "dry_runn" in answer.json()["detail"]
+    assert router.document("plan").anchors() == before
+
+
+def test_a_parameter_without_default_is_described_as_required() -> None:
+    (principal,) = (
+        one
+        for one in operation("delete", "/api/documents/{doc}/members")["parameters"]
+        if one["in"] == "query"
+    )
+    assert principal["required"] is True
+    assert not any(
+        one.get("required", False) for one in operation("get", "/api/documents")["parameters"]
+    )
 
 
 @pytest.mark.usefixtures("blocks")

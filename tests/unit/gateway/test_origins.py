@@ -15,11 +15,17 @@ pytestmark = pytest.mark.anyio
 
 
 async def connect(
-    app: Starlette, headers: dict[str, str], *, answers: bool = False
+    app: Starlette,
+    headers: dict[str, str],
+    *,
+    answers: bool = False,
+    again: tuple[str, str] | None = None,
+    kind: str = "websocket",
 ) -> list[Message]:
-    """What a client that opens a websocket and says nothing is sent."""
+    """What a client that opens a websocket and says nothing is sent. `again`: a header more."""
     scope: Scope = {
-        "type": "websocket",
+        "type": kind,
+        "method": "GET",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
         "scheme": "ws",
@@ -29,7 +35,10 @@ async def connect(
         "root_path": "",
         "headers": [
             (name.encode(), value.encode())
-            for name, value in {"host": "127.0.0.1:8000", **headers}.items()
+            for name, value in [
+                *{"host": "127.0.0.1:8000", **headers}.items(),
+                *((again,) if again else ()),
+            ]
         ],
         "client": ("127.0.0.1", 5),
         "server": ("127.0.0.1", 8000),
@@ -37,7 +46,8 @@ async def connect(
         "extensions": {"websocket.http.response": {}} if answers else {},
     }
     sent: list[Message] = []
-    messages = iter([{"type": "websocket.connect"}])
+    first = {"type": "websocket.connect"} if kind == "websocket" else {"type": "http.request"}
+    messages = iter([first])
 
     async def receive() -> Message:
         return next(messages, {"type": "websocket.disconnect", "code": 1006})
@@ -67,6 +77,24 @@ async def test_a_strangers_page_opens_no_socket(
     assert start["type"] == "websocket.http.response.start"
     assert start["status"] == (421 if "host" in headers else 403)
     assert [message["type"] for message in body] == ["websocket.http.response.body"]
+
+
+@pytest.mark.parametrize("kind", ["websocket", "http"])
+@pytest.mark.parametrize(
+    "first, again, status",
+    [
+        ({}, ("host", "evil.example"), 421),
+        ({}, ("Host", "127.0.0.1:8000"), 421),
+        ({"origin": "http://127.0.0.1:8000"}, ("origin", "https://evil.example"), 403),
+    ],
+)
+async def test_what_is_said_twice_is_refused(
+    router: FakeRouter, kind: str, first: dict[str, str], again: tuple[str, str], status: int
+) -> None:
+    app = create_app(Settings(no_auth=True), router)
+    start, *_ = await connect(app, first, answers=True, again=again, kind=kind)
+    assert start["type"].endswith("http.response.start" if kind == "websocket" else "start")
+    assert start["status"] == status
 
 
 @pytest.mark.parametrize(

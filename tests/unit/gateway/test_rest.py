@@ -44,6 +44,30 @@ async def test_markdown_goes_in_and_comes_out(http: httpx.AsyncClient, router: F
     assert request.max_chars == MAX_DOCUMENT_BYTES
 
 
+async def test_what_markdown_leaves_out_is_counted_and_listed(
+    http: httpx.AsyncClient, router: FakeRouter
+) -> None:
+    await http.post(DOCUMENTS, content="one", params={"slug": "plain"})
+    out = await http.get(f"{DOCUMENTS}/plain.md")
+    assert out.headers["docactor-fidelity"] == "0"
+    assert "link" not in out.headers
+    listed = await http.get(f"{DOCUMENTS}/plain/fidelity")
+    assert listed.json()["fidelity"] == []
+
+    await http.post(DOCUMENTS, content="<!-- opaque:callout x -->", params={"slug": "odd"})
+    (block_id,) = router.document("odd").order
+    for address in (f"{DOCUMENTS}/odd.md", "/d/odd"):
+        out = await http.get(address)
+        assert out.headers["docactor-fidelity"] == "1"
+        assert out.headers["link"] == f'<{DOCUMENTS}/odd/fidelity>; rel="describedby"'
+    listed = await http.get(f"{DOCUMENTS}/odd/fidelity")
+    assert listed.json() == {
+        "cursor": int(out.headers["docactor-cursor"]),
+        "fidelity": [{"block_id": block_id, "what": "callout: shown as a placeholder"}],
+    }
+    problem(await http.get(f"{DOCUMENTS}/nothing/fidelity"), 404, "doc_not_found")
+
+
 async def test_a_documents_url_answers_its_text_to_who_may_read_it(
     http: httpx.AsyncClient,
 ) -> None:

@@ -77,9 +77,6 @@ async def test_a_node_is_drained_and_taken_back(
 @pytest.mark.parametrize(
     "method, path",
     [
-        ("DELETE", f"{DOCUMENTS}/plan"),
-        ("POST", f"{DOCUMENTS}/plan/undelete"),
-        ("GET", f"{DOCUMENTS}?deleted=true"),
         ("POST", "/api/nodes/abc/drain?force=true"),
         ("POST", "/api/nodes/abc/undrain"),
     ],

@@ -54,6 +54,26 @@ async def test_without_a_tag_what_the_caller_has_read_counts(
     assert sent(router).options.base is None
 
 
+async def test_marks_of_a_body_are_suggested_when_that_is_asked_for(
+    http: httpx.AsyncClient, router: FakeRouter, plan: str
+) -> None:
+    text = "one{++, two++}{>>why<<}\n"
+    asked = {"suggestions": "critic"}
+    await http.put(PLAN, content=text, params=asked, headers={"If-Match": plan})
+    request = sent(router)
+    assert (request.options.mode, request.options.note) == ("suggest", "why")
+    assert [block.source for block in request.blocks] == ["one, two"]
+    await http.put(PLAN, content=text, headers={"If-Match": plan})
+    assert sent(router).options.mode == "apply"
+    assert sent(router).blocks[0].source == "one{++, two++}{>>why<<}"
+    problem(
+        await http.put(PLAN, content=text, params={"suggestions": "x"}), 400, "invalid_argument"
+    )
+    problem(await http.get(PLAN, params={"suggestions": "x"}), 400, "invalid_argument")
+    assert (await http.get(PLAN, params=asked)).status_code == 200
+    assert router.requests[-1][2].critic
+
+
 async def test_a_tag_that_a_proxy_made_weak_is_taken(
     http: httpx.AsyncClient, router: FakeRouter, plan: str
 ) -> None:

@@ -52,6 +52,8 @@ UNSAFE = [
     (Settings(tls_cert="a"), "tls_cert"),
     (Settings(port=70_000), "port"),
     (Settings(workers=0), "workers"),
+    (Settings(heartbeat_s=0), "heartbeat_s"),
+    (Settings(heartbeat_s=30), "heartbeat_s"),
 ]
 
 

@@ -153,22 +153,34 @@ async def test_null_is_absent_for_every_optional_argument(
     for tool in await mcp.list_tools():
         schema = tool.input_schema
         optional = set(schema["properties"]) - set(schema.get("required", ()))
-        given: dict[str, Any] = dict.fromkeys(optional)
-        if tool.name in ("patch", "insert", "replace"):
-            given["markdown"] = "new"
-        if tool.name == "replace":
-            given["from"] = router.document(doc).order[0]
-        if tool.name == "delete":
-            given["blocks"] = router.document(doc).order[0]
-        if tool.name == "replace_text":
-            text = next(iter(router.document(doc).texts.values()))
-            given["edits"] = {"old_text": text, "new_text": "x", "anchor": None}
-        if tool.name == "move":
-            given |= {"block": router.document(doc).order[0], "after": "end"}
+        first, text = next(iter(router.document(doc).texts.items()))
+        needed: dict[str, dict[str, Any]] = {
+            "patch": {"markdown": "new"},
+            "insert": {"markdown": "new"},
+            "replace": {"markdown": "new", "from": first},
+            "delete": {"blocks": first},
+            "replace_text": {"edits": {"old_text": text, "new_text": "x", "anchor": None}},
+            "move": {"block": first, "after": "end"},
+            "get_changes": {"slug": doc, "since": "2026-03-31T09:00:00Z"},
+            "read_version": {"version": "v1"},
+            "restore": {"version": "v1"},
+            "compare": {"from": "v1"},
+            "save_version": {"name": "as agreed"},
+            "list_chats": {"slug": doc},
+            "read_chat": {"slug": doc},
+            "post_chat_message": {"slug": doc, "text": "x"},
+            "reply": {"slug": doc, "thread_id": "t", "text": "x"},
+            "edit_message": {"slug": doc, "message_id": "m", "text": "x"},
+            "delete_message": {"slug": doc, "message_id": "m"},
+            "resolve_thread": {"slug": doc, "thread_id": "t"},
+            "suggest": {"edits": {"old_text": text, "new_text": "x"}},
+            "decide_suggestion": {"id": "s1", "decision": "reject"},
+        }
+        given = {**dict.fromkeys(optional), **needed.get(tool.name, {})}
         if "doc_id" in schema["properties"]:
             given["doc_id"] = doc
-        failed, text, _ = await call(mcp, tool.name, **given)
-        assert not failed, text
+        failed, said, _ = await call(mcp, tool.name, **given)
+        assert not failed, said
 
 
 async def test_defaults_reach_the_document(mcp: McpClient, router: FakeRouter, doc: str) -> None:

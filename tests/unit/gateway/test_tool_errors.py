@@ -57,7 +57,7 @@ async def test_a_more_exact_next_step_wins() -> None:
 async def test_an_unknown_tool_lists_those_there_are(mcp: McpClient) -> None:
     result = await mcp.call_tool("edit", {}, raise_on_error=False)
     assert result.is_error
-    assert text_of(result).startswith("name: no tool 'edit'. Tools: create_document, ")
+    assert text_of(result).startswith("name: no tool 'edit'. Tools: compare, create_document, ")
     error = (result.structured_content or {})["error"]
     assert error["code"] == "invalid_argument"
     assert "read_changes" in error["tools"]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gateway.mcp.profiles import AUTHOR, FULL
 from gateway.mcp.schemas import output_schema
 from gateway.mcp.tools import INSTRUCTIONS
 from shared.protocol import (
@@ -247,10 +248,12 @@ async def test_a_long_list_of_anchors_is_cut_in_the_text_only(
 
 async def test_the_tool_list_is_short(mcp: McpClient) -> None:
     tools = await mcp.list_tools()
-    sent = sum(
-        len(tool.model_dump_json(by_alias=True, exclude_none=True).encode()) for tool in tools
-    )
-    assert sent / 4 <= 6_000
+    sent = {
+        tool.name: len(tool.model_dump_json(by_alias=True, exclude_none=True).encode())
+        for tool in tools
+    }
+    assert sent.keys() == FULL
+    assert sum(size for name, size in sent.items() if name in AUTHOR) / 4 <= 6_000
     for tool in tools:
         description = tool.description or ""
         assert len(description.split()) <= 120
@@ -266,8 +269,18 @@ async def test_every_tool_says_what_calling_it_may_do(mcp: McpClient) -> None:
         told[tool.name] = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint)
     assert told == {
         **dict.fromkeys(("list_documents", "read_document", "read_changes"), (True, False, True)),
-        **dict.fromkeys(("create_document", "insert"), (False, False, False)),
-        **dict.fromkeys(("patch", "replace", "delete", "move"), (False, True, True)),
+        **dict.fromkeys(("get_changes", "list_changes", "compare"), (True, False, True)),
+        **dict.fromkeys(("list_versions", "read_version"), (True, False, True)),
+        **dict.fromkeys(("list_chats", "read_chat"), (True, False, True)),
+        **dict.fromkeys(("post_chat_message", "reply"), (False, False, False)),
+        **dict.fromkeys(("edit_message", "delete_message", "resolve_thread"), (False, True, True)),
+        **dict.fromkeys(("read_events",), (True, False, True)),
+        **dict.fromkeys(("join", "leave"), (False, False, True)),
+        **dict.fromkeys(("list_suggestions",), (True, False, True)),
+        "suggest": (False, False, False),
+        "decide_suggestion": (False, True, True),
+        **dict.fromkeys(("create_document", "insert", "save_version"), (False, False, False)),
+        **dict.fromkeys(("patch", "replace", "delete", "move", "restore"), (False, True, True)),
         "replace_text": (False, True, False),
     }
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
-from gateway.mcp.waiting import ChangesWait, Held
-from shared.errors import Overloaded
+from gateway.mcp.held import Held
+from gateway.mcp.waiting import ChangesWait
+from shared.errors import Overloaded, RateLimited
 from shared.ids import BlockRef
-from shared.limits import WOKEN_READS
+from shared.limits import WAITS_OF_ONE, WOKEN_READS
 from shared.protocol import Caller, ReadChangesRequest, ReadChangesResult, ReplaceRequest
 from shared.tree import Block, Node
 from tests.unit.gateway.fakes import OWNER, READER, FakeDocument, FakeRouter
@@ -201,13 +203,14 @@ async def test_hundreds_who_wait_ask_nothing_and_are_all_answered(
     held, answers = Held(), list[ReadChangesResult]()
     request = ReadChangesRequest(cursor=document.cursor())
 
-    async def follow() -> None:
-        wait = ChangesWait(router, held, "plan", READER, request)
+    async def follow(number: int) -> None:
+        caller = msgspec.structs.replace(READER, principal=f"agent:ann:{number}")
+        wait = ChangesWait(router, held, "plan", caller, request)
         answers.append(await wait.answer(LONG, 0.0))
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(500):
-            tasks.start_soon(follow)
+        for number in range(500):
+            tasks.start_soon(follow, number)
         await anyio.wait_all_tasks_blocked()
         assert (held.waiting, document.link.waiting) == (500, 500)
         asked = len(router.requests)
@@ -216,6 +219,30 @@ async def test_hundreds_who_wait_ask_nothing_and_are_all_answered(
         edit(document, "two")
     assert [answer.blocks[0].text for answer in answers] == ["two"] * 500
     assert len(router.requests) == 3 * 500
+
+
+async def test_one_caller_has_so_many_calls_waiting_and_others_wait_beside_them(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    held, request = Held(), ReadChangesRequest(cursor=document.cursor())
+    waits = [ChangesWait(router, held, "plan", READER, request) for _ in range(WAITS_OF_ONE)]
+    async with anyio.create_task_group() as group:
+        for wait in waits:
+            group.start_soon(wait.answer, LONG, 0.0)
+        with anyio.fail_after(10):
+            while held.waiting < WAITS_OF_ONE:
+                await anyio.lowlevel.checkpoint()
+        with pytest.raises(RateLimited) as refused:
+            await ChangesWait(router, held, "plan", READER, request).answer(LONG, 0.0)
+        assert refused.value.data["limit"] == WAITS_OF_ONE
+        at_once = await ChangesWait(router, held, "plan", READER, request).answer(0.0, 0.0)
+        assert at_once.blocks == ()
+        group.start_soon(ChangesWait(router, held, "plan", OWNER, request).answer, LONG, 0.0)
+        with anyio.fail_after(10):
+            while held.waiting < WAITS_OF_ONE + 1:
+                await anyio.lowlevel.checkpoint()
+        held.release()
+    await ChangesWait(router, held, "plan", READER, request).answer(LONG, 0.0)
 
 
 async def test_those_who_are_woken_at_once_read_in_turn(
@@ -242,3 +269,55 @@ async def test_those_who_are_woken_at_once_read_in_turn(
         await anyio.wait_all_tasks_blocked()
         edit(document, "two")
     assert most == WOKEN_READS
+
+
+async def test_a_sleeping_document_is_not_woken_to_say_that_nothing_changed(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    doc_id = (await router.admit("plan", READER)).doc_id
+    router.asleep[doc_id] = 4
+    await reader.run(0.01, 3)  # it fell asleep under this wait
+    assert (reader.reads, reader.answers) == (1, 0)
+    again = ChangesWait(
+        router, reader.held, "plan", READER, ReadChangesRequest(cursor=document.cursor())
+    )
+    assert await again.answer(0.01, 3) == reader.result
+    assert reader.reads == 1
+    router.asleep[doc_id] = 5  # somebody had it awake in between
+    await again.answer(0.01, 3)
+    assert reader.reads == 2
+
+
+async def test_somebody_else_or_another_question_does_wake_it(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    router.asleep[(await router.admit("plan", READER)).doc_id] = 4
+    await reader.run(0.01, 3)
+    for caller, request in (
+        (OWNER, ReadChangesRequest(cursor=document.cursor())),
+        (READER, ReadChangesRequest(cursor=document.cursor(), format="anchored")),
+    ):
+        reads = reader.reads
+        await ChangesWait(router, reader.held, "plan", caller, request).answer(0.01, 3)
+        assert reader.reads > reads
+    reads = reader.reads
+    await reader.run(0, 3)  # who does not wait asks the document
+    assert reader.reads == reads + 1
+
+
+async def test_what_comes_while_it_sleeps_is_waited_for_and_read(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    reader = Reader(router, document.cursor())
+    doc_id = (await router.admit("plan", READER)).doc_id
+    router.asleep[doc_id] = 4
+    await reader.run(0.01, 3)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reader.run, LONG, 0.0)
+        await until_waiting(document)
+        assert reader.reads == 1
+        del router.asleep[doc_id]
+        edit(document, "two")
+    assert reader.texts() == ["two"]
