@@ -11,7 +11,7 @@ from typing import Final
 from pycrdt import Doc, Text
 
 from actors.document.document import Document
-from actors.storage.store import Q
+from actors.storage.queries import Q
 from actors.storage.stored import checksum, update_row
 from shared.ids import parse_ref
 from shared.markdown.parse import parse

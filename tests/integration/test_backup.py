@@ -17,6 +17,7 @@ from actors.directory.catalog import SqliteCatalog
 from actors.document.document import Document
 from actors.storage.copying import settled
 from actors.storage.document_files import DocumentFiles
+from actors.storage.migrations import CATALOG as SCHEMAS
 from actors.storage.wal import wal_of
 from actors.upkeep.backup import (
     CATALOG_FILE,
@@ -42,6 +43,7 @@ from tests.ray_first import DATA
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(90)]
 ADMIN = Caller("person:owner", "Owner", scopes=frozenset({"admin"}))
+CATALOG_V1 = Path(__file__).parents[1] / "data" / "catalog_v1.sql"
 NOW = 1_800_000_000_000
 
 
@@ -117,7 +119,7 @@ async def test_a_document_that_cannot_be_read_is_named_and_the_rest_is_copied(
     manifest = await backed_up(router, tmp_path / "backup")
     assert list(manifest.missing) == [broken.doc_id]
     assert document_file(fine.doc_id) in manifest.files
-    await router.directory("delete_document", broken.doc_id)
+    await router.directory("delete_document", ADMIN, broken.doc_id)
 
 
 async def kill_and_damage(route: Any, path: Path) -> None:
@@ -133,11 +135,11 @@ async def kill_and_damage(route: Any, path: Path) -> None:
 # --- restore, without a server --------------------------------------------------------------------
 
 
-def small_backup(folder: Path) -> Path:
-    """A backup of an empty catalog."""
+def small_backup(folder: Path, version: int = 1) -> Path:
+    """A backup of an empty catalog, by the first version there was."""
     folder.mkdir()
     db = sqlite3.connect(folder / CATALOG_FILE)
-    db.executescript("CREATE TABLE assignments (actor, node, pid, started)")
+    db.executescript(CATALOG_V1.read_text(encoding="utf-8") + f"PRAGMA user_version = {version};")
     db.close()
     write_manifest(folder, Manifest(1, 1, {CATALOG_FILE: settled(folder / CATALOG_FILE)}))
     return folder
@@ -199,3 +201,11 @@ def test_an_interrupted_restore_keeps_servers_off_until_it_is_run_again(tmp_path
     shutil.copytree(folder, data / "restoring")  # what an earlier run had copied
     restore(data, folder, NOW)
     refuse_half_restored(data)
+
+
+@pytest.mark.parametrize("version", [0, SCHEMAS.version + 1])
+def test_a_backup_of_a_later_version_or_of_none_is_refused(tmp_path: Path, version: int) -> None:
+    backup = small_backup(tmp_path / "backup", version)
+    with pytest.raises(InvalidArgument, match=f"schema {version}; this version knows"):
+        restore(tmp_path / "data", backup, NOW)
+    assert not (tmp_path / "data" / CATALOG_FILE).exists()

@@ -13,8 +13,14 @@ from actors.document.document import Document
 from actors.upkeep.repair import check_file, finish_exchange, repair_file
 from shared.checkup import CheckRequest, Repaired
 from shared.errors import DocumentCorrupt, InvalidCursor
+from shared.limits import DAY_MS
 from shared.markdown.parse import parse
 from shared.protocol import InsertRequest
+from shared.protocol_history import (
+    ListVersionsRequest,
+    ReadVersionRequest,
+    SaveVersionRequest,
+)
 from tests.integration.stored_documents import (
     ANN,
     DOC_ID,
@@ -246,3 +252,31 @@ async def test_an_interrupted_exchange_is_finished(stored: StoredDocument) -> No
     assert finish_exchange(stored.path)
     assert not finish_exchange(stored.path)
     assert await stored.text() == TEXT + "\nthree\n"
+
+
+async def test_a_document_whose_old_updates_were_merged_is_sound_and_can_be_repaired(
+    stored: StoredDocument,
+) -> None:
+    await stored.make("three", "four")
+    async with stored.opened() as document:
+        for paragraph in ("here", "there", "now"):
+            await append(document, paragraph)
+        await document.save_version(ANN, SaveVersionRequest("as agreed"))
+        await append(document, "five")
+    text = await stored.text()
+    async with stored.opened() as document:
+        late = document.last_change_at + 2 * DAY_MS
+        document._keeper.retention._clock = lambda: late
+        await document._keeper.retention.step()
+    assert stored.ask("SELECT max(merged) FROM updates")[0] > (1,)
+    assert codes(stored) == []
+    newest = stored.ask("SELECT max(seq) FROM checkpoints")[0][0]
+    stored.sql(BROKEN_CHECKPOINT + str(newest))
+    mended(stored)
+    assert await stored.text(epoch=9) == text
+    async with stored.opened(epoch=10) as document:
+        (version,) = (await document.list_versions(ANN, ListVersionsRequest())).versions
+        assert version.name == "as agreed"
+        read_back = await document.read_version(ANN, ReadVersionRequest("as agreed"))
+        assert read_back.markdown == text.removesuffix("\nfive\n")
+    assert stored.ask("SELECT count(*) FROM authors")[0] > (0,)

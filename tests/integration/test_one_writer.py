@@ -41,6 +41,7 @@ from shared.protocol import (
     WriteOptions,
     WriteResult,
 )
+from tests.integration.conftest import IDLE_S
 from tests.integration.direct_calls import ask
 from tests.integration.test_actor_life import ANN, append, create, locate, pid_of, read, until
 from tests.ray_first import DATA
@@ -267,16 +268,21 @@ async def test_another_namespace_gets_neither_catalog_nor_document(
     settings = DirectorySettings(data=str(DATA))
     second = start_actor(RemoteDirectoryActor, options, settings)
     slot = new_slot(namespace="another")
-    link = await router.link(made.doc_id)
+
+    async def keep_awake() -> None:
+        while True:
+            await read(router, made.doc_id)
+            await anyio.sleep(IDLE_S / 3)
+
     try:
         async with anyio.create_task_group() as group:
-            # Somebody waits for a change, so that the document is not put away meanwhile.
-            group.start_soon(link.wait_beyond, link.change_seq, ANSWER_S)
+            group.start_soon(keep_awake)  # who holds the file must not put it away meanwhile
             order = activation(made.doc_id, route.key.epoch)
             calls = (second.call.remote("locate", made.doc_id), slot.activate.remote(order))
             refused = await asyncio.gather(*(answer_within(call, ANSWER_S) for call in calls))
             assert [answer.code for answer in refused] == [StorageUnavailable.code] * 2
             await append(router, made.doc_id, "Kept.")
+            group.cancel_scope.cancel()
     finally:
         ray.kill(second)
         ray.kill(slot)

@@ -185,7 +185,10 @@ async def test_epoch_is_replaced_whole_and_goes_with_the_document(tmp_path: Path
 
 
 async def test_gateways_that_cannot_work_are_not_started_for_ever() -> None:
-    workers = WorkerProcesses(1, lambda _number: "no order", "DOCACTOR_WORKER", 0)
+    async def order(_number: int) -> bytes:
+        return b"no order"
+
+    workers = WorkerProcesses(1, order, 0)
     with pytest.raises(ExceptionGroup) as caught:
         async with anyio.create_task_group() as group:
             workers.start(group)
@@ -195,3 +198,12 @@ async def test_gateways_that_cannot_work_are_not_started_for_ever() -> None:
 def test_ray_is_not_imported_before_its_environment_is_set() -> None:
     code = "import sys, gateway.cli; print('ray' in sys.modules)"
     assert elsewhere(code) == "False"
+
+
+def test_commands_and_the_supervisor_do_without_what_only_gateways_need() -> None:
+    """FastMCP alone takes longer to import than most commands to run."""
+    code = (
+        "import sys, gateway.cli, gateway.server.cluster; "
+        "print({'fastmcp', 'mcp_types', 'starlette'} & sys.modules.keys())"
+    )
+    assert elsewhere(code) == "set()"

@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,9 @@ from gateway.cli import NO_SERVER, REFUSED, USAGE, main
 from gateway.commands.address_file import write_address
 from gateway.owner_token import write_owner_token
 from shared.budget import Allowance
+from shared.directory_protocol import Member, Members, NewToken, TokenRow
 from shared.errors import StorageUnavailable
+from shared.protocol import Caller
 from shared.tokens import hash_token
 from tests.in_process import served
 from tests.unit.gateway.fakes import READER, FakeRouter
@@ -253,3 +256,56 @@ def test_a_token_is_listed_and_revoked(capsys: Captured, router: FakeRouter, dat
     assert main(["token", "create", "--agent", "Bob", "--scope", "fly"]) == REFUSED
     assert "scope: one or more of" in capsys.readouterr().err
     assert [row.what for row in router.audit] == ["token.create", "token.revoke"]
+
+
+@pytest.mark.usefixtures("server")
+def test_roles_are_given_shown_and_taken_back(router: FakeRouter, capsys: Captured) -> None:
+    anna = Member("person:ann", "owner", 1_764_500_000_000, "server")
+    ben = Member("person:ben", "viewer", 1_764_500_060_000, "person:ann")
+    asked: list[tuple[Any, ...]] = []
+
+    def answer(method: str, told: Members) -> None:
+        def run(_caller: Caller, *args: Any) -> Members:
+            asked.append((method, *args))
+            return told
+
+        setattr(router, f"_{method}", run)
+
+    answer("members", Members("abcdefghijkl", None, (anna,)))
+    answer("set_member", Members("abcdefghijkl", None, (anna, ben)))
+    answer("set_link_role", Members("abcdefghijkl", "suggester", (anna,)))
+    assert main(["member", "list", "plan"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "owner       person:ann  (since 2025-11-30T10:53:20.000+00:00, by server)",
+        "private: no role by link",
+    ]
+    for words, sent in (
+        (["member", "add", "http://127.0.0.1:8000/d/plan", "ben", "viewer"], ("ben", "viewer")),
+        (["member", "role", "plan", "agent:ben:bot", "editor"], ("agent:ben:bot", "editor")),
+        (["member", "remove", "plan", "person:ben"], ("person:ben", None)),
+    ):
+        assert main(words) == 0
+        assert asked[-1] == ("set_member", "plan", *sent)
+    assert "viewer      person:ben" in capsys.readouterr().out
+    assert main(["link", "plan", "suggester"]) == 0
+    assert asked.pop() == ("set_link_role", "plan", "suggester")
+    assert "suggester   everybody with the link" in capsys.readouterr().out
+    assert main(["link", "plan", "none"]) == 0
+    assert asked.pop() == ("set_link_role", "plan", None)
+    with pytest.raises(SystemExit):
+        main(["member", "add", "plan", "ben", "king"])
+
+
+@pytest.mark.usefixtures("server")
+def test_tokens_are_for_whoever_they_are_made_for(router: FakeRouter) -> None:
+    owners: list[str] = []
+
+    def create(owner: str, *_args: Any) -> NewToken:
+        owners.append(owner)
+        row = TokenRow("t1", "n", "p", "p", False, frozenset({"read"}), 1, None, None, None)
+        return NewToken("dat_x", row)
+
+    setattr(router, "_create_token", create)  # noqa: B010  it is called by its name
+    for words in (["--agent", "bot"], ["--agent", "bot", "--of", "ben"], ["--person", "ben"]):
+        assert main(["token", "create", *words]) == 0
+    assert owners == ["person:1", "ben", "ben"]

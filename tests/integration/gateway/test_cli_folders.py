@@ -158,6 +158,30 @@ def test_all_documents_are_written_to_files(
     assert len(list(out.iterdir())) == 6
 
 
+def test_what_markdown_leaves_out_is_told_a_line_a_document(
+    folder: Path, router: FakeRouter, capsys: Captured
+) -> None:
+    placeholder = "<!-- opaque:callout x -->"
+    write(folder, a_md="one", odd_md=placeholder, many_md="\n\n".join([placeholder] * 5))
+    assert main(["create", str(folder)]) == 0
+    capsys.readouterr()
+    out = folder.parent / "out"
+    assert main(["export", "--all", str(out)]) == 0
+    odd, many = (router.document(slug).order for slug in ("odd", "many"))
+    what = "callout: shown as a placeholder"
+    lines = sorted(capsys.readouterr().err.splitlines()[-3:])
+    three = "; ".join(f"{what} ({block_id})" for block_id in many[:3])
+    assert lines == [
+        f"3 documents written to {out}, 2 of them not entirely.",
+        f"docactor: many.md: not in the Markdown: {three}; and 2 more",
+        f"docactor: odd.md: not in the Markdown: {what} ({odd[0]})",
+    ]
+    assert main(["export", "odd"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == placeholder + "\n"
+    assert captured.err == f"docactor: odd: not in the Markdown: {what} ({odd[0]})\n"
+
+
 def test_a_file_that_cannot_be_written_is_told(
     folder: Path, router: FakeRouter, capsys: Captured
 ) -> None:

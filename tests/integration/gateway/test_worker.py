@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import signal
@@ -15,13 +16,13 @@ import pytest
 from gateway.app import create_app
 from gateway.server.serving import GatewayServer, server_config
 from gateway.settings import Settings
-from gateway.worker import ORDER_VARIABLE, WorkerOrder, join_ray, read_order
+from gateway.worker import WorkerOrder, join_ray, read_order
 from tests.acceptance.editors import until
 from tests.in_process import served
 from tests.unit.gateway.fakes import OWNER, FakeRouter
 
 
-def test_the_order_travels_in_the_environment() -> None:
+def test_the_order_comes_on_standard_input() -> None:
     order = WorkerOrder(
         settings=Settings(port=1, allowed_hosts=("a.example",)),
         fd=3,
@@ -30,7 +31,12 @@ def test_the_order_travels_in_the_environment() -> None:
         namespace="docactor",
         parent=1,
     )
-    assert read_order({ORDER_VARIABLE: msgspec.json.encode(order).decode()}) == order
+    assert read_order(io.BytesIO(msgspec.json.encode(order))) == order
+
+
+def test_without_an_order_a_gateway_ends() -> None:
+    """Its supervisor was killed while Ray started: the stream ends with it."""
+    assert read_order(io.BytesIO()) is None
 
 
 def test_joining_ray_leaves_the_handler_of_sigterm() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self
@@ -15,6 +15,7 @@ from actors.document.editor_hub import EditorHub
 from actors.document.link_server import LinkServer
 from gateway.editors.link import DocumentLink
 from gateway.editors.link_session import Shared
+from shared.calls import Verb
 from shared.protocol import Route, RouteKey
 from shared.wire.frames import Ack
 from tests.unit.wire.fakes import FakeDocument
@@ -30,19 +31,34 @@ async def until(condition: Callable[[], object], seconds: float = 10) -> None:
 
 
 class Actor:
-    """One activation: a document, its hub and its link server."""
+    """One activation: a document, its hub and its link server.
+
+    Attributes:
+        served: The calls that came, as verb and bytes.
+        serve: What answers them; at first with "done" in front of what was asked.
+    """
 
     def __init__(self, document: FakeDocument, folder: Path, epoch: int) -> None:
         self.document = document
         self.hub = EditorHub(document, "abcdefghijkl")
         self.key = RouteKey("abcdefghijkl", epoch, f"secret-{epoch}")
-        self.server = LinkServer(self.hub, self.key, folder)
+        self.server = LinkServer(self.hub, self.key, folder, self._serve)
+        self.served: list[tuple[Verb, bytes]] = []
+        self.serve: Callable[[bytes], Awaitable[bytes]] = _done
         self.route = Route(self.key, "doc-slot-1", NODE, "", "")
+
+    async def _serve(self, verb: Verb, call: bytes) -> bytes:
+        self.served.append((verb, call))
+        return await self.serve(call)
 
     async def start(self) -> Self:
         unix, tcp = await self.server.start()
         self.route = Route(self.key, "doc-slot-1", NODE, unix, tcp)
         return self
+
+
+async def _done(call: bytes) -> bytes:
+    return b"done " + call
 
 
 class Stage:

@@ -18,13 +18,14 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from gateway.editors.link import DocumentLink
+from gateway.ports import Admission
 from shared.errors import CapabilityDenied, DocumentNotFound, Overloaded, Unauthenticated
 from shared.limits import SOCKET_MESSAGE_BYTES
 from shared.protocol import Caller
 from tests.integration.wire.actor import Stage, staged, until
 from tests.unit.wire.fakes import ANNA, BEN
 
-READER: Final = Caller("person:rea", "Rea", scopes=frozenset({"read"}))
+READER: Final = Caller("person:rea", "Rea", scopes=frozenset({"read"}), role="viewer")
 NOBODY: Final = Caller("person:non", "Non", scopes=frozenset())
 DROPPED: Final = (1006, "")  # no close frame
 GOOD: Final = "good"
@@ -47,6 +48,9 @@ class Gateway:
         self.url = ""
         self.full = {"full"}
         self.the_link = link
+
+    async def admit(self, ref: str, caller: Caller) -> Admission:
+        return Admission(ref, caller)
 
     async def link(self, ref: str) -> DocumentLink:
         if ref in self.full:

@@ -90,7 +90,7 @@ async def test_a_refusal_is_a_close_code(gateway: Gateway, ref: str, token: str,
 async def test_a_gateway_takes_so_many_editors(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.editors.editor_socket.MAX_SESSIONS_PER_GATEWAY", 1)
+    monkeypatch.setattr("gateway.counts.MAX_SESSIONS_PER_GATEWAY", 1)
     async with joined(gateway) as first:
         await values(first, 1)
         async with joined(gateway) as second:
@@ -98,6 +98,22 @@ async def test_a_gateway_takes_so_many_editors(
     await until(lambda: gateway.stage.actor.hub.sessions == 0)
     async with joined(gateway) as third:
         await values(third, 1)
+
+
+async def test_one_principal_takes_so_many_places_and_leaves_the_others_theirs(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.counts.SESSIONS_OF_ONE", 2)
+    async with joined(gateway) as first, joined(gateway) as second:
+        await values(first, 1)
+        await values(second, 1)
+        async with joined(gateway) as third:
+            assert await closed(third) == (close_codes.TRY_AGAIN, "rate_limited")
+        async with joined(gateway, "doc", "ben") as other:
+            await values(other, 1)
+    await until(lambda: gateway.stage.actor.hub.sessions == 0)
+    async with joined(gateway) as again:
+        await values(again, 1)
 
 
 async def test_codes_that_are_final_for_clients_are_those_a_retry_cannot_mend() -> None:
@@ -257,12 +273,14 @@ async def test_sockets_stay_open_while_the_document_moves(gateway: Gateway) -> N
         await first.server.stop()
         await until(lambda: stage.lost)
         second.document.commit_soon = True
-        await client.send(update_message(typed("typed while it was nowhere")))
+        edit = typed("typed while it was nowhere")
+        await client.send(update_message(edit))
         await gateway.the_link.attach(second.route)
         kinds = {type(value) for value in [(await _raw(client)) for _ in range(2)]}
         assert kinds == {Step1, str}
-        await client.send(step2_message(typed("all I have")))
-        await until(lambda: str(second.document.text) == "all I have")
+        await client.send(step2_message(edit))  # what it has been asked for, kept or not
+        await until(lambda: len(second.document.applied) == 2)
+        assert str(second.document.text) == "typed while it was nowhere"
 
 
 async def test_a_silent_client_is_sent_something_now_and_then(

@@ -267,7 +267,7 @@ async def test_a_document_that_takes_too_long_sends_the_client_away_for_a_while(
 async def test_a_gateway_takes_so_many_sessions(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.editors.hocuspocus_socket.MAX_SESSIONS_PER_GATEWAY", 1)
+    monkeypatch.setattr("gateway.counts.MAX_SESSIONS_PER_GATEWAY", 1)
     monkeypatch.setattr("gateway.editors.hocuspocus_socket.REOPEN_S", 0.01)
     await client.join()
     async with joined(gateway) as second:
@@ -276,6 +276,24 @@ async def test_a_gateway_takes_so_many_sessions(
     await client.nothing_more()
     await client.say(b"\x07")
     assert (await client.frames(3, "doc\x00other"))[0] == LET_IN
+
+
+async def test_one_principal_waits_for_a_place_of_its_own(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.counts.SESSIONS_OF_ONE", 1)
+    monkeypatch.setattr("gateway.editors.hocuspocus_socket.REOPEN_S", 0.01)
+    await client.join()
+    await client.ask()  # the token once more: its place is its own
+    assert (await client.frames(1))[0] == LET_IN
+    async with joined(gateway) as second:
+        waiting, ben = Client(second), "doc\x00ben"
+        await waiting.ask()
+        await waiting.ask("ben", at=ben)
+        assert (await waiting.frames(3, ben))[0] == LET_IN
+        await waiting.nothing_more()
+        await client.say(b"\x07")
+        assert (await waiting.frames(3))[0] == LET_IN
 
 
 async def test_a_socket_that_opens_nothing_is_closed(

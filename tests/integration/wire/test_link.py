@@ -306,8 +306,8 @@ async def test_waiting_calls_survive_a_move_and_see_what_changed_meanwhile(stage
 async def test_an_actor_that_answers_no_ping_is_given_up(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.editors.link.LINK_PING_S", 0.02)
-    monkeypatch.setattr("gateway.editors.link.LINK_DEAD_S", 0.1)
+    monkeypatch.setattr("gateway.editors.link_connection.LINK_PING_S", 0.02)
+    monkeypatch.setattr("gateway.editors.link_connection.LINK_DEAD_S", 0.1)
     monkeypatch.setattr(
         "actors.document.link_server.ServerLink.frame_received",
         lambda self, frame: self._hello(frame) if frame.kind == Kind.HELLO else None,
@@ -319,8 +319,8 @@ async def test_an_actor_that_answers_no_ping_is_given_up(
 async def test_an_actor_that_is_there_is_not_given_up(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.editors.link.LINK_PING_S", 0.01)
-    monkeypatch.setattr("gateway.editors.link.LINK_DEAD_S", 0.2)
+    monkeypatch.setattr("gateway.editors.link_connection.LINK_PING_S", 0.01)
+    monkeypatch.setattr("gateway.editors.link_connection.LINK_DEAD_S", 0.2)
     seen: list[Frame] = []
     link = await stage.link()
     connection = link._connection
@@ -335,8 +335,8 @@ async def test_while_the_document_is_backlogged_nothing_more_is_read(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("actors.document.link_server.LINK_PING_S", 0.01)
-    monkeypatch.setattr("gateway.editors.link.LINK_PING_S", 0.01)
-    monkeypatch.setattr("gateway.editors.link.LINK_DEAD_S", 0.15)
+    monkeypatch.setattr("gateway.editors.link_connection.LINK_PING_S", 0.01)
+    monkeypatch.setattr("gateway.editors.link_connection.LINK_DEAD_S", 0.15)
     link = await stage.link()
     sink = Sink()
     session = link.open_session(sink, Open(ANNA))
