@@ -1,17 +1,10 @@
 """A session of an agent over a live MCP connection, played and written down.
 
-    python -m tests.acceptance.agent_session docs/tutorial/an-agents-session.md
-
-What is drawn by lot (ids, the last digits of cursors, the numbers that frame people's text) is
-replaced by values that are the same each time, so that the page can be compared with a new run.
-Everything else stands as it came over the wire.
+python -m tests.acceptance.agent_session docs/tutorial/an-agents-session.md
 """
 
 from __future__ import annotations
 
-import json
-import random
-import re
 import sys
 import tempfile
 import threading
@@ -20,13 +13,10 @@ from typing import Any, Final
 
 import httpx
 
-from shared.feed.cursor import TAG_BITS
-from shared.ids import ALPHABET
+from tests.acceptance.recorded_session import Session, content
 from tests.acceptance.server import Server
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "an-agents-session.md"
-PROTOCOL: Final = "2025-06-18"
-BUDGET: Final = {"writes_per_minute": 100, "chars_per_hour": 200_000, "reads_per_minute": 600}
 LOG: Final = """\
 # Harbour log
 
@@ -50,104 +40,12 @@ edits the same document meanwhile. Every call and every answer is shown as it we
 ends of cursors, the numbers around people's text) has been replaced, by values that are the same
 each time.
 """
-_ANCHOR: Final = re.compile(r"\b([0-9a-z]{8})-[0-9a-f]{6}\b")
-_NONCE: Final = re.compile(r"--- (?:end of )?content ([0-9a-f]{8})\b")
-
-
-class Lots:
-    """Values drawn by lot, and what stands for each on the page."""
-
-    def __init__(self) -> None:
-        self._rng = random.Random("the same each time")
-        self._shown: dict[str, str] = {}
-
-    def learn(self, answer: str, result: dict[str, Any]) -> None:
-        data = result["structuredContent"]
-        self._stand_in(data.get("doc_id"), 12)
-        for match in _ANCHOR.finditer(answer):
-            self._stand_in(match[1], 8)
-        for match in _NONCE.finditer(answer):
-            self._stand_in(match[1], 8, "0123456789abcdef")
-        cursor = data.get("cursor")
-        if cursor is not None:
-            tag = self._rng.randrange(2**TAG_BITS)
-            self._shown.setdefault(str(cursor), str(cursor >> TAG_BITS << TAG_BITS | tag))
-
-    def hide(self, text: str) -> str:
-        if not self._shown:
-            return text
-        values = "|".join(map(re.escape, self._shown))
-        return re.sub(rf"\b({values})\b", lambda match: self._shown[match[1]], text)
-
-    def _stand_in(self, value: str | None, length: int, alphabet: str = ALPHABET) -> None:
-        if value is not None and value not in self._shown:
-            self._shown[value] = "".join(self._rng.choices(alphabet, k=length))
-
-
-class Session:
-    """Calls of one agent, and the page that grows with them."""
-
-    def __init__(self, server: Server, http: httpx.Client) -> None:
-        order = {"name": "Scribe", "scope": "write", "agent": True, **BUDGET}
-        made = server.request("POST", "/api/tokens", json=order)
-        assert made.status_code == 201, made.text
-        self._server = server
-        self._http = http
-        self._headers = {
-            "Authorization": f"Bearer {made.json()['token']}",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": PROTOCOL,
-        }
-        self._lots = Lots()
-        self._parts = [HEAD]
-
-    def say(self, text: str) -> None:
-        self._parts.append(f"\n{text}\n")
-
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """One call, written down; its structured content."""
-        return self.write(tool, arguments, self.send(tool, arguments))
-
-    def send(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        call = {"name": tool, "arguments": arguments}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        answer = self._http.post(self._server.mcp, json=message, headers=self._headers)
-        result: dict[str, Any] = answer.json()["result"]
-        return result
-
-    def write(self, tool: str, arguments: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-        (content,) = result["content"]
-        data: dict[str, Any] = result["structuredContent"]
-        self._lots.learn(json.dumps(result), result)
-        verdict = ", `isError: true`" if result.get("isError") else ""
-        self._parts += [
-            f"\n```json\n{_json({'name': tool, 'arguments': arguments})}\n```\n",
-            f"\n`content`{verdict}:\n\n````text\n{content['text'].rstrip()}\n````\n",
-            f"\n`structuredContent`:\n\n```json\n{_json(data)}\n```\n",
-        ]
-        return data
-
-    def page(self) -> str:
-        text = "".join(self._parts).replace(self._server.url, "http://127.0.0.1:8000")
-        return self._lots.hide(text)
-
-
-def _json(value: dict[str, Any]) -> str:
-    """A line for each member, and for each item of a list of objects."""
-    lines = []
-    for key, member in value.items():
-        told = json.dumps(member, ensure_ascii=False)
-        if len(told) > 90 and isinstance(member, list):
-            items = ",\n    ".join(json.dumps(item, ensure_ascii=False) for item in member)
-            told = f"[\n    {items}\n  ]"
-        lines.append(f"  {json.dumps(key)}: {told}")
-    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def play(server: Server) -> str:
     """The page of a new run."""
     with httpx.Client(timeout=60) as http:
-        return _played(server, Session(server, http))
+        return _played(server, Session(server, http, HEAD, "Scribe", "write", "owner"))
 
 
 def _played(server: Server, session: Session) -> str:
@@ -226,17 +124,10 @@ def _meet(session: Session, server: Server, ann: str, doc: str, anchor: str) -> 
         "patch",
         **arguments,
         base=read["cursor"],
-        markdown=_content(result).replace("The *Albatros* came", "The barque *Albatros* came"),
+        markdown=content(result).replace("The *Albatros* came", "The barque *Albatros* came"),
     )
     session.say("What the document says in the end:")
     session.call("read_document", doc_id=doc, format="markdown")
-
-
-def _content(result: dict[str, Any]) -> str:
-    """What stands between the lines that frame people's text."""
-    lines = result["content"][0]["text"].split("\n")
-    first, last = (at for at, line in enumerate(lines) if _NONCE.match(line))
-    return "\n".join(lines[first + 1 : last])
 
 
 def main(page: str) -> None:

@@ -119,6 +119,13 @@ class Server:
     def actors(self) -> list[psutil.Process]:
         return self.named("ray::DocumentActor")
 
+    def ray_address(self) -> str:
+        """HOST:PORT of its cluster."""
+        (raylet,) = self.named("raylet/raylet")
+        found = re.search(r"--gcs-address=([^\s\"]+)", command(raylet))
+        assert found is not None
+        return found[1]
+
     def request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.request(method, self.url + path, headers=headers, timeout=30, **arguments)
@@ -134,8 +141,10 @@ class Server:
         assert answer.status_code == 200, answer.text
         return answer.text
 
-    def create_token(self, name: str, scope: str = "write", *, agent: bool = True) -> str:
-        order = {"name": name, "scope": scope, "agent": agent}
+    def create_token(
+        self, name: str, scope: str = "write", *, agent: bool = True, **budgets: int
+    ) -> str:
+        order = {"name": name, "scope": scope, "agent": agent, **budgets}
         made = self.request("POST", "/api/tokens", json=order)
         assert made.status_code == 201, made.text
         token: str = made.json()["token"]

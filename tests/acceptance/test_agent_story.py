@@ -124,7 +124,16 @@ async def test_an_agent_overwrites_nothing_it_has_not_seen(
 async def test_a_reader_may_follow_and_not_write(server: Server, wire: str) -> None:
     doc = server.create(PLAN)
     async with agent(server.mcp, server.create_token("Rea", "read"), wire) as reader:
-        assert await reader.tools() == ["list_documents", "read_document", "read_changes"]
+        assert await reader.tools() == [
+            "list_documents",
+            "read_document",
+            "read_changes",
+            "get_changes",
+            "list_changes",
+            "list_chats",
+            "read_chat",
+            "compare",
+        ]
         assert (await read(reader, doc)).markdown() == PLAN
         refused = await reader.refused("insert", doc_id=doc, markdown="x")
         assert (refused["code"], refused["needs"]) == ("capability_denied", "write")

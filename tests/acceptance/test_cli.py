@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from gateway.cli import NO_SERVER, REFUSED, main, parser
+from gateway.mcp import profiles
 from tests.acceptance.agents import agent
+from tests.acceptance.conftest import OpenEditor
+from tests.acceptance.editors import until
 from tests.acceptance.server import Server
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -79,13 +85,77 @@ def test_commands_find_the_server_through_its_folder(data: Path, tmp_path: Path)
     assert json.loads(docactor("status", "--data", str(data)).stdout)["ready"] is True
 
 
+def edit(data: Path, doc: str, script: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    """`docactor edit` with a Python script for an editor: it has the text in `text`."""
+    program = "import pathlib, sys; path = pathlib.Path(sys.argv[1]); text = path.read_text()\n"
+    saved = f"{program}{script}\npath.write_text(text)"
+    editor = shlex.join([sys.executable, "-c", saved])
+    command = [sys.executable, "-m", "gateway.cli", "edit", doc, "--data", str(data), *flags]
+    environment = os.environ | {"VISUAL": editor}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def kept_text(told: subprocess.CompletedProcess[str]) -> str:
+    """What stands in the file that an edit that was not sent names."""
+    path = Path(told.stderr.split("your text is in ")[1].split("\n")[0])
+    text = path.read_text()
+    path.unlink()
+    path.parent.rmdir()
+    return text
+
+
+def test_an_edit_in_the_terminal_sends_what_changed_and_others_see_who_is_there(
+    server: Server, data: Path, editor: OpenEditor
+) -> None:
+    doc = server.create("# Rolls\n\nFlour.\n\nWater.")
+    ann = editor(doc)
+    url = f"{server.url}/api/documents/{doc}.md"
+    others = (
+        "import urllib.request, time\n"
+        f"headers = {{'Authorization': 'Bearer {server.token}'}}\n"
+        f"get = lambda: urllib.request.urlopen(urllib.request.Request({url!r}, headers=headers))\n"
+        "deadline = time.monotonic() + 30\n"
+        "while b'Salt' not in get().read() and time.monotonic() < deadline: time.sleep(0.05)\n"
+        "text = text.replace('Flour', 'Rye flour')"
+    )
+    with ThreadPoolExecutor() as threads:
+        editing = threads.submit(edit, data, doc, others)
+        until(
+            "somebody at Ann's",
+            lambda: any("docactor edit" in str(state) for state in ann.present.values()),
+        )
+        ann.insert("Salt.")
+        told = editing.result()
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("Blocks: 1 replaced.")
+    ann.wait_texts(["Rolls", "Rye flour.", "Water.", "Salt."])
+    until("nobody", lambda: not any("docactor edit" in str(s) for s in ann.present.values()))
+
+
+def test_an_edit_that_is_not_sent_leaves_the_document_and_names_the_text(
+    server: Server, data: Path
+) -> None:
+    doc = server.create("\n\n".join(f"Paragraph {number}." for number in range(20)))
+    before = server.read(doc)
+    assert edit(data, doc, "").stdout == "Nothing changed.\n"
+    told = edit(data, doc, "text = 'all gone'")
+    assert told.returncode == REFUSED
+    assert kept_text(told) == "all gone"
+    assert edit(data, doc, "sys.exit(3)").returncode == REFUSED
+    assert server.read(doc) == before
+    assert edit(data, doc, "text = 'all gone'", "--allow-large-delete").returncode == 0
+    assert server.read(doc) == "all gone\n"
+
+
 @pytest.mark.anyio
-@pytest.mark.parametrize("scope, tools", [("read", 3), ("write", 10)])
-async def test_a_token_lets_an_agent_in(server: Server, data: Path, scope: str, tools: int) -> None:
+@pytest.mark.parametrize("scope, tools", [("read", profiles.READER), ("write", profiles.AUTHOR)])
+async def test_a_token_lets_an_agent_in(
+    server: Server, data: Path, scope: str, tools: frozenset[str]
+) -> None:
     made = docactor("token", "create", "--agent", "Bob", "--scope", scope, "--data", str(data))
     assert made.returncode == 0
     async with agent(server.mcp, made.stdout.strip()) as bob:
-        assert len(await bob.tools()) == tools
+        assert set(await bob.tools()) == tools
         assert (await bob.call("list_documents", limit=1))["documents"] is not None
 
 

@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import pytest
 
-from tests.acceptance.agent_session import PAGE, play
+from tests.acceptance import agent_session, review_session
 from tests.acceptance.editors import HOCUSPOCUS_CLIENTS, NPM
 from tests.acceptance.server import Server
 
@@ -77,8 +78,11 @@ def test_a_hocuspocus_editor_connects_as_the_page_says(
 
 
 def test_a_python_editor_connects_as_the_page_says(server: Server, bread: str) -> None:
-    (code,) = snippets(EDITORS, "python")
-    code = code.replace("ws://127.0.0.1:8000/collab/bread", f"{server.collab}/{bread}")
+    ours, providers = snippets(EDITORS, "python")
+    code = ours.replace("http://127.0.0.1:8000", server.url).replace('"bread"', f'"{bread}"')
+    assert run(sys.executable, "-c", code.replace("<token>", server.token)) == "['Loaf']\n"
+    assert server.read(bread) == "# Loaf\n\nPreheat the oven.\n"
+    code = providers.replace("ws://127.0.0.1:8000/collab/bread", f"{server.collab}/{bread}")
     assert "Loaf</heading>" in run(sys.executable, "-c", code.replace("<token>", server.token))
 
 
@@ -101,5 +105,7 @@ def test_the_tutorial_holds(server: Server, tmp_path: Path) -> None:
     assert "# Bread\n\nFlour, water and time.\n\nSalt.\n\nA hot oven.\n\nPatience.\n" in told
 
 
-def test_the_recorded_session_is_what_happens(server: Server) -> None:
-    assert play(server) == PAGE.read_text(encoding="utf-8"), "record it again: make docs"
+@pytest.mark.parametrize("session", [agent_session, review_session])
+def test_the_recorded_session_is_what_happens(server: Server, session: ModuleType) -> None:
+    page = session.PAGE.read_text(encoding="utf-8")
+    assert session.play(server) == page, "record it again: make docs"

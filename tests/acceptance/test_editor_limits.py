@@ -9,6 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
@@ -23,12 +24,14 @@ from shared.wire.lib0 import var_string
 from shared.wire.y_protocol import awareness_message, update_message
 from tests.acceptance.conftest import OpenEditor
 from tests.acceptance.editors import HOCUSPOCUS_CLIENTS, Y_CLIENTS, until
+from tests.acceptance.faults import holder
 from tests.acceptance.server import Server
-from tests.acceptance.sockets import bare
+from tests.acceptance.sockets import Typist, bare, reset
 
 WIRES: Final = (Y_CLIENTS[0], HOCUSPOCUS_CLIENTS[0])
 LOUD: Final = 20  # sockets
 FRAMES: Final = 500  # that each of them sends
+VISITS: Final = 400
 PIECE: Final = 200_000  # characters
 PIECES: Final = 250  # 50 MB: more than the outbox and all buffers on the way take
 
@@ -145,6 +148,28 @@ def test_a_flood_of_garbage_costs_its_senders_alone(
     assert server.read(doc) == f"{expected}\n"
     for client in WIRES:
         editor(doc, client).wait_texts([expected])
+
+
+def test_who_comes_and_goes_leaves_no_descriptor_behind(server: Server, editor: OpenEditor) -> None:
+    """In the short: `python -m bench --only flood` has 10,000, and memory."""
+    doc = server.create("Doorway")
+    editor(doc)
+    keeper = holder(server, doc)
+
+    def visit(number: int) -> None:
+        with bare(server, doc) as connection:
+            Typist(connection)
+            if number % 2:
+                reset(connection)
+
+    def descriptors() -> int:
+        return sum(process.num_fds() for process in (*server.gateways(), keeper))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(visit, range(40)))
+        settled = min(descriptors() for _ in range(20))
+        list(threads.map(visit, range(VISITS)))
+    until("no more of them than before", lambda: descriptors() <= settled)
 
 
 @contextmanager

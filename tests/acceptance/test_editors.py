@@ -19,7 +19,7 @@ import pytest
 from shared.limits import SOCKET_GRACE_S, SOCKET_PING_S
 from shared.wire import close_codes
 from tests.acceptance.conftest import OpenEditor
-from tests.acceptance.editors import CLIENTS, Editor, until
+from tests.acceptance.editors import CLIENTS, HOCUSPOCUS_CLIENTS, Editor, until
 from tests.acceptance.server import Server
 
 SOON_MS: Final = 3_000  # a newcomer is synced within 1 s; the machine may be busy
@@ -201,6 +201,46 @@ def test_a_reader_follows_and_is_told_that_it_may_not_edit(
     until("the reader reads on", lambda: reader.texts[1] == "Slowly. Twice. Thrice.")
     assert ann.texts == ["Read me", "Slowly. Twice. Thrice."]
     assert server.read(doc) == "# Read me\n\nSlowly. Twice. Thrice.\n"
+
+
+CALLOUT: Final = (
+    "const callout = new Y.XmlElement('callout'); callout.insert(0, [new Y.XmlText('Look!')]);"
+    "root.insert(1, [callout])"
+)
+
+
+def test_an_editor_with_a_smaller_schema_does_not_delete_what_it_cannot_hold(
+    server: Server, editor: OpenEditor, client: str
+) -> None:
+    """What such an editor sends on being opened; and the same when it comes back from offline."""
+    doc = server.create("# Plan\n\nPlain.\n\nToo.")
+    ann = editor(doc)
+    ann.run(CALLOUT)
+    until("the custom block", lambda: "opaque:callout" in server.read(doc))
+    before = server.read(doc)
+    smaller = editor(doc, client)
+    smaller.run("globalThis.said = []; console.warn = (text) => said.push(text)")
+    smaller.ask("delete", block=1)
+    ann.type("!", block=2)
+    until("who is refused reads on", lambda: smaller.texts == ["Plan", "Plain.!", "Too."])
+    smaller.ask("disconnect")
+    smaller.ask("connect")
+    ann.type("!", block=2)
+    until("it reads on after it came back", lambda: smaller.texts == ["Plan", "Plain.!!", "Too."])
+    if client in HOCUSPOCUS_CLIENTS:
+        assert smaller.unsaved
+    else:
+        assert "this editor cannot hold callout" in smaller.run("return said")[0]
+    assert ann.texts == ["Plan", "Look!", "Plain.!!", "Too."]
+    assert server.read(doc) == before.replace("Plain.", "Plain.!!")
+    person = editor(doc, client)
+    person.ask("delete", block=3)
+    ann.wait_texts(["Plan", "Look!", "Plain.!!"])
+    person.type("?", block=2)
+    ann.wait_texts(["Plan", "Look!", "Plain.!!?"])
+    server.kill_actor(doc)  # the next one does not know who has typed before; the gateway does
+    person.ask("delete", block=1)
+    ann.wait_texts(["Plan", "Plain.!!?"])
 
 
 def test_a_root_opened_as_a_text_is_mended_and_its_words_kept(

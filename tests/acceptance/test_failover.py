@@ -118,8 +118,11 @@ def test_a_killed_gateway_costs_its_editors_a_reconnect(server: Server, editor: 
 
 
 @pytest.mark.parametrize("key", ["given", None])
-def test_a_call_under_way_when_its_actor_dies(server: Server, key: str | None) -> None:
+def test_a_call_under_way_when_its_actor_dies(
+    server: Server, editor: OpenEditor, key: str | None
+) -> None:
     doc = server.create("one")
+    editor(doc)  # who looks for the document's process finds it open, however long that takes
     with faults.agent(server) as agent, faults.agent(server) as caller:
         append(agent, doc, "two")
         victim = holder(server, doc)
@@ -143,8 +146,11 @@ def test_a_call_under_way_when_its_actor_dies(server: Server, key: str | None) -
             assert server.read(doc) == "one\n\ntwo\n"
 
 
-def test_a_write_whose_actor_dies_is_whole_or_absent(server: Server, rng: random.Random) -> None:
+def test_a_write_whose_actor_dies_is_whole_or_absent(
+    server: Server, editor: OpenEditor, rng: random.Random
+) -> None:
     doc = server.create("start")
+    editor(doc)
     outcomes: dict[str, Any] = {}
     with faults.agent(server) as agent:
         for number in range(6):

@@ -26,10 +26,37 @@ TOOLS: Final[dict[str, dict[str, Any]]] = {
     "replace": {"markdown": "x", "dry_run": True},
     "delete": {"dry_run": True},
     "move": {"after": "end", "dry_run": True},
+    "get_changes": {"since": "2026-01-01T00:00:00Z"},
+    "list_changes": {"since": "2026-01-01T00:00:00Z"},
+    "read_events": {},
+    "join": {},
+    "leave": {},
+    "list_versions": {},
+    "read_version": {},
+    "compare": {},
+    "save_version": {"name": "as it is"},
+    "restore": {"dry_run": True},
+    "list_chats": {},
+    "read_chat": {"thread_id": "t_none"},
+    "post_chat_message": {"text": "x", "section_id": "zzzzzzzz", "quote": "not in the text"},
+    "reply": {"text": "x", "thread_id": "t_none"},
+    "edit_message": {"text": "x", "message_id": "m_none"},
+    "delete_message": {"message_id": "m_none"},
+    "resolve_thread": {"thread_id": "t_none"},
+    "suggest": {"edits": [{"old_text": "One", "new_text": "1"}], "dry_run": True},
+    "list_suggestions": {},
+    "decide_suggestion": {"id": "s1", "decision": "reject", "dry_run": True},
 }
+# They are told that there is none: what they write would stay.
+CHATS: Final = {
+    *("list_chats", "read_chat", "post_chat_message", "reply"),
+    *("edit_message", "delete_message", "resolve_thread"),
+}
+VERSION: Final = {"read_version": "version", "compare": "from", "restore": "version"}
 # Not sent: it would be a right argument and wait, or write, for real.
 RIGHT: Final = {
     ("read_changes", "wait_s"): {"whole float", "2^53"},
+    ("read_events", "wait_s"): {"whole float", "2^53"},
     ("", "dry_run"): {"null", "false"},
 }
 BODIES: Final = (
@@ -78,8 +105,11 @@ def faults(data: Path) -> list[str]:
 def right(caller: Caller, tool: str, doc: str) -> dict[str, Any]:
     """Arguments the tool takes."""
     given = dict(TOOLS[tool])
-    if tool not in ("create_document", "list_documents"):
-        given["doc_id"] = doc
+    if tool not in ("create_document", "list_documents", "list_changes"):
+        given["slug" if tool == "get_changes" or tool in CHATS else "doc_id"] = doc
+    if tool in VERSION:
+        saved = caller.tool("save_version", {"doc_id": doc, "name": "as it is"})
+        given[VERSION[tool]] = saved["structuredContent"]["version"]
     if tool in ("replace", "delete", "move"):
         read = caller.tool("read_document", {"doc_id": doc, "format": "blocks"})
         anchor = read["structuredContent"]["blocks"][1]["anchor"]
@@ -89,6 +119,7 @@ def right(caller: Caller, tool: str, doc: str) -> dict[str, Any]:
 
 
 def names(caller: Caller, tool: str) -> list[str]:
+    """Of a tool's arguments, as the server lists them: it has no tool that is not tried."""
     listed = json.loads(
         caller.post(
             "/mcp", as_json({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
@@ -102,7 +133,7 @@ def names(caller: Caller, tool: str) -> list[str]:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_any_value_for_any_argument_of_a_tool(caller: Caller, doc: str, tool: str) -> None:
     given = right(caller, tool, doc)
-    if tool != "create_document":
+    if tool not in {"create_document", "decide_suggestion", *CHATS}:  # it has none to decide
         assert not caller.tool(tool, given).get("isError")
     for name in names(caller, tool):
         without = {key: value for key, value in given.items() if key != name}
@@ -136,7 +167,9 @@ def test_any_body_at_the_agents_door(caller: Caller, doc: str) -> None:
 GETS: Final = {
     "/api/documents": ("query", "limit", "before", "deleted", "foo"),
     "/api/documents/{doc}": ("format", "section_id", "find", "outline", "max_chars", "foo"),
-    "/api/documents/{doc}.md": ("foo",),
+    "/api/documents/{doc}.md": ("suggestions", "foo"),
+    "/api/documents/{doc}/suggestions": ("status", "limit", "after", "foo"),
+    "/api/documents/{doc}/events": ("cursor", "types", "foo"),
     "/api/documents/{doc}/changes": ("cursor", "settle", "max_chars", "exclude_self", "format"),
     "/d/{doc}": ("id", "foo"),
     "/api/status": ("foo",),
@@ -149,6 +182,10 @@ POSTS: Final[dict[str, dict[str, Any]]] = {
     "delete": {"blocks": ["k3x9d2ab"]},
     "move": {"after": "end", "block": "k3x9d2ab", "section_id": None},
     "replace_text": {"edits": [{"old_text": "One", "new_text": "1"}], "section_id": None},
+}
+SUGGESTING: Final[dict[str, dict[str, Any]]] = {
+    "suggest": {"edits": [{"old_text": "One", "new_text": "1"}], "note": "why"},
+    "suggestions/decide": {"id": "s1", "group": None, "decision": "accept"},
 }
 OPTIONS: Final = {
     "base": None,
@@ -174,9 +211,10 @@ def test_any_value_for_any_parameter_of_an_address(caller: Caller, doc: str, pat
             caller.request("GET", path.format(doc=quote(words(value), safe="")))
 
 
-@pytest.mark.parametrize("verb", POSTS)
+@pytest.mark.parametrize("verb", [*POSTS, *SUGGESTING])
 def test_any_value_for_any_key_of_a_body(caller: Caller, doc: str, verb: str) -> None:
-    path, given = f"/api/documents/{doc}/{verb}", POSTS[verb] | OPTIONS
+    options = {"base": None, "dry_run": True} if verb in SUGGESTING else OPTIONS
+    path, given = f"/api/documents/{doc}/{verb}", (POSTS | SUGGESTING)[verb] | options
     for name in (*given, "foo"):
         for label, value in values_for(f"{verb} {name}").items():
             if name != "dry_run" or label != "false":
@@ -224,7 +262,7 @@ def test_any_value_in_the_address_of_what_administrators_do(caller: Caller, doc:
 
 def test_any_file_sent_back(caller: Caller, doc: str) -> None:
     path = f"/api/documents/{doc}.md"
-    for name in ("on_conflict", "allow_large_delete", "idempotency_key", "foo"):
+    for name in (*("on_conflict", "allow_large_delete", "idempotency_key", "suggestions", "foo"),):
         for value in values_for(f"put {name}").values():
             query = f"dry_run=true&{name}={quote(words(value))}"
             caller.request("PUT", f"{path}?{query}", content=b"x")

@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +89,18 @@ def test_a_document_is_made_read_followed_and_written(url: str, wire: str) -> No
     assert [block["text"] for block in changes["structuredContent"]["blocks"]] == ["three"]
 
 
+@pytest.mark.parametrize("wire, method", [(OLD, "initialize"), (NEW, "server/discover")])
+def test_the_server_says_what_it_is_and_has(url: str, wire: str, method: str) -> None:
+    client = {"clientInfo": {"name": "test", "version": "1"}, "capabilities": {}}
+    params = {"protocolVersion": OLD, **client} if wire == OLD else {}
+    answer = post(url, wire, method, params)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()["result"]
+    assert told["capabilities"] == {"tools": {"listChanged": False}}
+    identity = told.get("serverInfo") or told["_meta"]["io.modelcontextprotocol/serverInfo"]
+    assert (identity["name"], identity["version"]) == ("docactor", version("docactor"))
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_error_is_a_result_with_a_code(url: str, wire: str) -> None:
     result = call(url, wire, "read_changes", doc_id="nothing", cursor="1.5")
@@ -100,19 +113,24 @@ def test_an_error_is_a_result_with_a_code(url: str, wire: str) -> None:
 def test_the_same_tools_are_listed(url: str, wire: str) -> None:
     writer = post(url, wire, "tools/list").json()["result"]["tools"]
     reader = post(url, wire, "tools/list", token="reader-token").json()["result"]["tools"]
-    assert len(writer) == 10
+    assert len(writer) == 15
     assert len(json.dumps(writer, separators=(",", ":")).encode()) / 4 <= 6_000
     assert [tool["name"] for tool in reader] == [
         "list_documents",
         "read_document",
         "read_changes",
+        "get_changes",
+        "list_changes",
+        "list_chats",
+        "read_chat",
+        "compare",
     ]
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_address_may_ask_for_fewer(url: str, wire: str) -> None:
     fewer = post(f"{url}?profile=reader", wire, "tools/list").json()["result"]["tools"]
-    assert len(fewer) == 3
+    assert len(fewer) == 8
     wrong = post(f"{url}?profile=writer", wire, "tools/list").json()["error"]
     assert wrong["code"] == -32602
     assert wrong["message"].startswith("profile: ")
@@ -226,7 +244,7 @@ def test_the_typescript_client_takes_every_success_and_every_error(
     url: str, router: FakeRouter
 ) -> None:
     agent = Agent(url)
-    assert len(agent.tools) == 10
+    assert len(agent.tools) == 15
     made = agent.call("create_document", markdown="one\n\ntwo")["result"]
     doc_id = made["structuredContent"]["doc_id"]
     first = made["structuredContent"]["blocks"][0]["anchor"]
@@ -236,6 +254,11 @@ def test_the_typescript_client_takes_every_success_and_every_error(
         ("read_document", {"doc_id": doc_id, "format": "blocks"}),
         ("read_changes", {"doc_id": doc_id}),
         ("read_changes", {"doc_id": doc_id, "cursor": made["structuredContent"]["cursor"]}),
+        ("get_changes", {"slug": doc_id, "since": "2026-03-31T09:00:00Z", "detail": "blocks"}),
+        ("list_changes", {"since": "2026-03-31T09:00:00Z"}),
+        ("list_chats", {"slug": doc_id}),
+        ("read_chat", {"slug": doc_id, "thread_id": "t_1"}),
+        ("compare", {"doc_id": doc_id, "from": "v1"}),
         ("insert", {"doc_id": doc_id, "markdown": "three"}),
         ("replace", {"doc_id": doc_id, "from": first, "markdown": "better"}),
         ("replace_text", {"doc_id": doc_id, "edits": [{"old_text": "two", "new_text": "2"}]}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -11,9 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from bench.processes import free_port, is_listening
+from gateway.client.blocks import append_paragraph, texts, type_at_end
+from gateway.client.editor_client import EditorClient
 from tests.acceptance import faults
 from tests.acceptance.editors import CLIENTS, Editor, until
 from tests.acceptance.faults import Copy, append
@@ -99,17 +102,44 @@ def test_what_is_typed_right_before_a_stop_is_there_after_it(site: Site) -> None
         assert server.read(doc) == f"start\n\nword-{number}\n"
 
 
+@pytest.mark.anyio
+async def test_the_python_editor_comes_back_with_what_was_typed_meanwhile(site: Site) -> None:
+    """kill -9 of everything under it: its edits are there once, its neighbour's too."""
+    server = site.server
+    doc = server.create("one")
+    with anyio.fail_after(200):
+        async with (
+            EditorClient(server.url, doc, server.token) as ann,
+            EditorClient(server.url, doc, server.token) as ben,
+        ):
+            for editor in (ann, ben):
+                await editor.until(lambda e=editor: texts(e.root) == ["one"])  # type: ignore[misc]
+            type_at_end(ann.root, 0, " and saved")
+            await ann.wait_saved()
+            append_paragraph(ann.root, "under way")
+            faults.kill_everything(server)
+            await ann.until(lambda: not ann.synced)
+            append_paragraph(ann.root, "typed while there was no server")
+            append_paragraph(ben.root, "by Ben too")
+            await anyio.to_thread.run_sync(site.start)
+            for editor in (ann, ben):
+                await editor.wait_saved()
+            both = sorted(["under way", "typed while there was no server", "by Ben too"])
+            await ben.until(lambda: sorted(texts(ben.root)[1:]) == both)
+            await ann.until(lambda: texts(ann.root) == texts(ben.root))
+            assert texts(ann.root)[0] == "one and saved"
+            assert min(ann.connections, ben.connections) >= 2
+
+
 def test_another_cluster_on_the_machine_is_left_alone(server: Server, tmp_path: Path) -> None:
     """P60: `RAY_ADDRESS` names somebody's cluster; a server of our own starts its own."""
-    (gateway, *_) = server.gateways()
-    theirs = json.loads(gateway.environ()["DOCACTOR_WORKER"])["ray_address"]
+    theirs = server.ray_address()
     kept = server.create("kept")
     site = Site(tmp_path / "data", {"RAY_ADDRESS": theirs})
     with ExitStack() as stack:
         ours = site.start()
         stack.callback(ours.__exit__, None, None, None)
-        (gateway, *_) = ours.gateways()
-        assert json.loads(gateway.environ()["DOCACTOR_WORKER"])["ray_address"] != theirs
+        assert ours.ray_address() != theirs
         assert ours.read(ours.create("ours")) == "ours\n"
         assert ours.request("GET", f"/api/documents/{kept}.md").status_code == 404
         assert ours.stop() == 0

@@ -35,7 +35,8 @@ def test_a_ray_that_cannot_start_is_one_line(tmp_path: Path, silent_port: int) -
     server = started(
         tmp_path / "data",
         RAY_GCS_SERVER_PORT=str(silent_port),
-        RAY_NUM_REDIS_GET_RETRIES="1",  # of 20: it takes most of a minute as it is
+        RAY_NUM_REDIS_GET_RETRIES="1",  # of 20,
+        RAY_py_gcs_connect_timeout_s="2",  # of 30: it takes half a minute as it is
     )
     until("Ray's processes", lambda: server.family() != [])
     assert server.process.wait(90) == 1
