@@ -3,193 +3,184 @@
 from __future__ import annotations
 
 import argparse
-import statistics
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final, NamedTuple, get_args
 
-from bench import agents, keystrokes, leaks, machine, markdown, opening, recovery, results
-from bench.editing import Measured, Work, run
-from bench.following import FollowCost, follow
-from bench.processes import idle_cpu_per_second
-from bench.results import Results, Row, alone, compared
+from bench import (
+    agents,
+    flood,
+    gateways,
+    hibernation,
+    keystrokes,
+    leaks,
+    machine,
+    markdown,
+    memory,
+    opening,
+    recovery,
+    results,
+    rounds,
+)
+from bench.editing import Work
+from bench.processes import end_on_sigterm
+from bench.results import Results, Row
+from bench.rounds import Amount
 from bench.scratch import scratch
-from bench.servers import ROOT, Server, Wire, docactor, hocuspocus, noop_mcp, over_hocuspocus
-
-PER_DELIVERIES: Final = 10_000
-# What the ratio to the peer may be at most: (p50, p99, CPU seconds).
-BARS: Final = {"P1": (0.8, 0.8, 1.0), "P3": (2.0, 1.5, 1.5)}
-FOLLOW_BARS_MS: Final = (2.5, 3.5)  # nothing changed, one block changed
-STORED_AFTER_S: Final = 2.5  # Hocuspocus stores 2 s after the last edit: that is work, not idling
+from bench.servers import ROOT, Wire
 
 
 class Plan(NamedTuple):
-    """How much of everything one run does."""
+    """How much of everything one run does; 0: nothing.
 
-    rounds: int
-    works: tuple[Work, ...]
-    agent_calls: int
-    idle_s: float
+    Attributes:
+        beside: The works that have a peer.
+        documents: That are opened and left.
+        active: Documents whose memory is measured, as many passive ones again.
+        gateway_calls: Over MCP, for each number of gateways and round.
+        garbage: Frames of a flood; a tenth as many visits.
+        tabs: Documents left to sleep, each open in one.
+        idle_tabs_s: How long hundreds are open on one document.
+    """
+
+    beside: Amount
     opens: int
     kills: int
     documents: int
     parses: int
     patches: int
     keystrokes: int
+    active: int
+    gateway_calls: int
+    garbage: int
+    tabs: int
+    idle_tabs_s: float
 
 
+BEGIN_WITHIN_S: Final = 15 * 60.0  # on a slow machine the last works are left out, and told
+BAR_DOCUMENTS: Final = 1_000  # what is promised; a full run does fewer, which take less time
 FULL: Final = Plan(
-    rounds=3,
-    works=(Work("P1", 1, 50, 100, 15.0, 2), Work("P3", 50, 4, 500, 20.0)),
-    agent_calls=300,
-    idle_s=5.0,
-    opens=40,
-    kills=60,
-    documents=1_000,
-    parses=9,
-    patches=100,
+    beside=Amount(
+        rounds=2,
+        works=(
+            Work("P1", 1, 50, 100, 10.0, 2),
+            Work("P2", 1, 100, 200, 6.0, 2),
+            Work("P3", 50, 4, 500, 12.0),
+        ),
+        peers=tuple(rounds.PEERS),
+        agent_calls=150,
+        idle_s=2.0,
+    ),
+    opens=20,
+    kills=30,
+    documents=400,
+    parses=5,
+    patches=60,
     keystrokes=2_000,
+    active=20,
+    gateway_calls=1_500,
+    garbage=100_000,
+    tabs=60,
+    idle_tabs_s=30.0,
 )
-# The works that have a peer, and little of what takes long to set up.
+# The works that bars are judged by most often, beside one peer, and nothing that takes long to set
+# up: no cold opens, kills, thousand documents, memory, second gateway.
 QUICK: Final = Plan(
-    rounds=2,
-    works=(Work("P1", 1, 50, 100, 3.0, 2), Work("P3", 50, 4, 500, 4.0)),
-    agent_calls=40,
-    idle_s=1.0,
+    beside=Amount(
+        rounds=2,
+        works=(Work("P1", 1, 50, 100, 3.0, 2), Work("P3", 50, 4, 500, 4.0)),
+        peers=(rounds.JUDGED,),
+        agent_calls=40,
+        idle_s=1.0,
+    ),
     opens=0,
     kills=0,
     documents=0,
     parses=1,
     patches=0,
     keystrokes=0,
+    active=0,
+    gateway_calls=0,
+    garbage=0,
+    tabs=0,
+    idle_tabs_s=0.0,
 )
 
 
-class Side(NamedTuple):
-    """What one server did in one round, by work."""
-
-    edited: Mapping[str, Measured]
-    idle_cpu: Mapping[str, float]
-    followed: FollowCost | None
-
-
-def measure(server: Server, plan: Plan, folder: Path) -> Side:
-    """Every work of the plan on a server just started."""
-    edited, idle = {}, {}
-    for work in plan.works:
-        edited[work.id] = run(work, server)
-        time.sleep(STORED_AFTER_S)
-        idle[work.id] = idle_cpu_per_second(server.process, plan.idle_s)
-        print(f"  {server.name} {work.id}: {edited[work.id]}")
-    followed = None
-    if server.mcp and plan.agent_calls:
-        with noop_mcp(folder) as address:
-            followed = follow(server, address, plan.agent_calls)
-        print(f"  {server.name} P6: {followed}")
-    return Side(edited, idle, followed)
-
-
-def rounds(plan: Plan, wire: Wire) -> tuple[list[Side], list[Side]]:
-    """Ours, its editors on `wire`, the peer, ours, the peer: one runs only while it is measured."""
-    ours, peers = [], []
-    for number in range(plan.rounds):
-        print(f"round {number + 1} of {plan.rounds}")
-        with scratch() as folder, docactor(folder) as server:
-            mine = over_hocuspocus(server) if wire == "hocuspocus" else server
-            ours.append(measure(mine, plan, folder))
-        with scratch() as folder, hocuspocus(folder) as server:
-            peers.append(measure(server, plan, folder))
-    return ours, peers
-
-
-def rows(plan: Plan, ours: Sequence[Side], peers: Sequence[Side]) -> list[Row]:
-    """Medians over the rounds."""
-    if not ours:
-        return []
-    editing = [row for work in plan.works for row in _editing_rows(work.id, ours, peers)]
-    cpu = [row for work in plan.works for row in _cpu_rows(work.id, ours, peers)]
-    return editing + cpu + _follow_rows(ours)
-
-
-def _editing_rows(work: str, ours: Sequence[Side], peers: Sequence[Side]) -> Iterator[Row]:
-    bars = {"p50_ms": BARS[work][0], "p99_ms": BARS[work][1]}
-    for figure in ("p50_ms", "p99_ms", "first_sync_ms", "generator_cpu"):
-        mine, theirs = (_median(sides, work, figure) for sides in (ours, peers))
-        yield compared(work, figure, mine, theirs, bars.get(figure))
-
-
-def _median(sides: Sequence[Side], work: str, figure: str) -> float:
-    figures: list[float] = [getattr(side.edited[work], figure) for side in sides]
-    return statistics.median(figures)
-
-
-def _cpu_rows(work: str, ours: Sequence[Side], peers: Sequence[Side]) -> Iterator[Row]:
-    """CPU per delivery. What the processes use when nobody types stands beside, not inside."""
-    mine, theirs = (
-        statistics.median(_busy_cpu(side, work) for side in sides) for sides in (ours, peers)
-    )
-    yield compared("P4", f"{work}_cpu_s_per_{PER_DELIVERIES}", mine, theirs, BARS[work][2])
-    idle = (statistics.median(side.idle_cpu[work] for side in sides) for sides in (ours, peers))
-    yield compared("P4", f"{work}_idle_cores", *idle)
-
-
-def _busy_cpu(side: Side, work: str) -> float:
-    measured = side.edited[work]
-    spent = measured.cpu_s - side.idle_cpu[work] * measured.seconds
-    return spent / measured.deliveries * PER_DELIVERIES
-
-
-def _follow_rows(ours: Sequence[Side]) -> list[Row]:
-    costs = [side.followed for side in ours if side.followed is not None]
-    if not costs:
-        return []
-    nothing = statistics.median(cost.nothing_changed_ms - cost.noop_ms for cost in costs)
-    changed = statistics.median(cost.one_changed_ms - cost.noop_ms for cost in costs)
-    return [
-        alone("P6", "nothing_changed_above_noop_p50_ms", nothing, FOLLOW_BARS_MS[0]),
-        alone("P6", "one_changed_above_noop_p50_ms", changed, FOLLOW_BARS_MS[1]),
-        alone("P6", "noop_p50_ms", statistics.median(cost.noop_ms for cost in costs)),
+def alone_rows(plan: Plan, until: float, failed: list[Row]) -> list[Row]:
+    """Works without a peer, each on a server of its own; none begins after `until` (monotonic)."""
+    parts: list[tuple[str, float, Callable[[], list[Row]]]] = [
+        ("P5", plan.opens, lambda: _in_folder(opening.rows, opens=plan.opens)),
+        ("P7, P8, P11", plan.patches, lambda: _in_folder(agents.rows, calls=plan.patches)),
+        ("P8", plan.keystrokes, lambda: keystrokes.rows(plan.keystrokes)),
+        ("P9", plan.kills, lambda: _in_folder(recovery.rows, kills=plan.kills)),
+        ("P10", plan.active, lambda: _in_folder(memory.rows, documents=plan.active)),
+        ("P12", plan.gateway_calls, lambda: gateways.rows(plan.gateway_calls)),
+        (markdown.WORK, plan.parses, lambda: markdown.rows(plan.parses)),
+        (hibernation.WORK, plan.tabs, lambda: _in_folder(hibernation.rows, documents=plan.tabs)),
+        (
+            hibernation.IDLE,
+            plan.idle_tabs_s,
+            lambda: _in_folder(hibernation.idle_rows, seconds=plan.idle_tabs_s),
+        ),
+        (flood.WORK, plan.garbage, lambda: _in_folder(flood.rows, frames=plan.garbage)),
+        ("documents", plan.documents, lambda: _in_folder(leaks.rows, documents=plan.documents)),
     ]
-
-
-def alone_rows(plan: Plan) -> list[Row]:
-    """Works without a peer, each on a server of its own."""
-    found = []
-    if plan.opens:
-        with scratch() as folder:
-            found += opening.rows(folder, opens=plan.opens)
-    if plan.kills:
-        with scratch() as folder:
-            found += recovery.rows(folder, kills=plan.kills)
-    if plan.documents:
-        with scratch() as folder:
-            found += leaks.rows(folder, documents=plan.documents)
-    if plan.patches:
-        with scratch() as folder:
-            found += agents.rows(folder, calls=plan.patches)
-    if plan.keystrokes:
-        found += keystrokes.rows(plan.keystrokes)
-    if plan.parses:
-        found += markdown.rows(plan.parses)
+    found: list[Row] = []
+    for work, amount, measured in parts:
+        began = time.monotonic()
+        if amount and began > until:
+            found.append(Row(work, "left_out", note=f"no time left; --only {work} measures it"))
+        elif amount:
+            with results.part(failed, work, "alone"):
+                found += measured()
+            print(f"{work}: {time.monotonic() - began:.0f} s", flush=True)
     return found
+
+
+def _in_folder(rows: Callable[..., list[Row]], **amount: float) -> list[Row]:
+    with scratch() as folder:
+        return rows(folder, **amount)
 
 
 def _part(plan: Plan, only: set[str]) -> Plan:
     """The works named, and nothing else."""
-    works = tuple(work for work in plan.works if work.id in only)
-    agent_calls = plan.agent_calls if "P6" in only else 0
-    return plan._replace(
-        works=works,
-        agent_calls=agent_calls,
-        rounds=plan.rounds if works or agent_calls else 0,
-        opens=plan.opens if "P5" in only else 0,
-        kills=plan.kills if "P9" in only else 0,
-        documents=FULL.documents if "documents" in only else 0,
+    known = {work.id: work for work in (*FULL.beside.works, *plan.beside.works)}
+    works = tuple(work for name, work in known.items() if name in only)
+    agent_calls = plan.beside.agent_calls if "P6" in only else 0
+    beside = plan.beside._replace(works=works, agent_calls=agent_calls)
+    if not works:  # P6 has no peer
+        beside = beside._replace(peers=(), rounds=beside.rounds if agent_calls else 0)
+    return Plan(
+        beside=beside,
+        opens=FULL.opens if "P5" in only else 0,
+        kills=FULL.kills if "P9" in only else 0,
+        documents=BAR_DOCUMENTS if "documents" in only else 0,
         parses=plan.parses if markdown.WORK in only else 0,
         patches=FULL.patches if only & {"P7", "P8", "P11"} else 0,
         keystrokes=FULL.keystrokes if "P8" in only else 0,
+        active=FULL.active if "P10" in only else 0,
+        gateway_calls=FULL.gateway_calls if "P12" in only else 0,
+        garbage=FULL.garbage if flood.WORK in only else 0,
+        tabs=hibernation.TABS // (1 if plan is FULL else 10) if hibernation.WORK in only else 0,
+        idle_tabs_s=hibernation.IDLE_S if hibernation.IDLE in only else 0.0,
     )
+
+
+def measured(plan: Plan, wire: Wire) -> Results:
+    """Everything of the plan; what fails is a row that says so."""
+    began = time.monotonic()
+    with scratch() as folder:
+        found = Results(machine.describe(folder), machine.versions(), [])
+    failed: list[Row] = []
+    played = rounds.play(plan.beside, wire, failed)
+    found.rows.extend(rounds.rows(plan.beside, played))
+    print(f"beside peers: {time.monotonic() - began:.0f} s", flush=True)
+    found.rows.extend(alone_rows(plan, began + BEGIN_WITHIN_S, failed))
+    found.rows.extend(failed)
+    found.machine["minutes"] = round((time.monotonic() - began) / 60, 1)
+    return found
 
 
 def main() -> None:
@@ -203,18 +194,18 @@ def main() -> None:
         help="of docactor's editors; with hocuspocus nothing is written",
     )
     asked = parser.parse_args()
+    end_on_sigterm()
     plan = QUICK if asked.quick else FULL
     only = set(asked.only.split(",")) if asked.only else None
     if only is not None:
         plan = _part(plan, only)
-    with scratch() as folder:
-        found = Results(machine.describe(folder), machine.versions(), [])
-    found.rows.extend(rows(plan, *rounds(plan, asked.wire)))
-    found.rows.extend(alone_rows(plan))
+    found = measured(plan, asked.wire)
     print(results.table(found))
     if only is None and asked.wire == "y":
         for path in results.write(found, "quick" if asked.quick else "latest"):
             print(f"written: {path.relative_to(ROOT)}")
+    if any(row.figure == results.FAILED and row.against is None for row in found.rows):
+        sys.exit("some parts failed; their rows say why")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 from bench.processes import cpu_seconds, wait_until_quiet
 from bench.servers import NPM, Server
 
 BETWEEN_PHASES_S: Final = 240.0
+HANDS: Final = 4  # documents are made by so many at once
 
 
 class Work(NamedTuple):
@@ -55,7 +57,8 @@ class Measured(NamedTuple):
 
 def run(work: Work, server: Server) -> Measured:
     """Raises RuntimeError when an edit did not reach somebody or the copies differ."""
-    documents = [server.create("") for _ in range(work.documents)]
+    with ThreadPoolExecutor(HANDS) as hands:
+        documents = list(hands.map(server.create, [""] * work.documents))
     with _generators(work, server, documents) as generators:
         _collect(generators, "ready")
         wait_until_quiet(server.process)

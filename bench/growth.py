@@ -24,16 +24,20 @@ from shared.markdown.parse import parse
 STEPS: Final = 5  # sizes: the largest, halved so many times less one
 _LINE: Final = "The quick brown fox jumps over the lazy dog by the river and the stone. "
 
-# What a parser or a differ may find hard, each as (head, what is repeated).
-SHAPES: Final[Mapping[str, tuple[str, str]]] = {
-    "one paragraph": ("", _LINE),
-    "one list": ("", f"- {_LINE}\n"),
-    "one table": ("| a | b |\n| --- | --- |\n", f"| {_LINE} | x |\n"),
-    "one code block": ("```\n", f"{_LINE}\n"),
-    "emphasis": ("", "**quick** *brown* `fox` "),
-    "lone signs": ("", "*a _b "),
-    "hard breaks": ("", "brown fox\\\n"),
-    "short paragraphs": ("", "brown fox jumps over the dog\n\n"),
+# What a parser or a differ may find hard: what comes first, what is repeated, and what closes it.
+SHAPES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "one paragraph": ("", _LINE, ""),
+    "one list": ("", f"- {_LINE}\n", ""),
+    "one list of words": ("", "- fox\n", ""),
+    "one table": ("| a | b |\n| --- | --- |\n", f"| {_LINE} | x |\n", ""),
+    "one table of words": ("| a | b |\n| --- | --- |\n", "| fox | dog |\n", ""),
+    "one code block": ("```\n", f"{_LINE}\n", ""),
+    "emphasis": ("", "**quick** *brown* `fox` ", ""),
+    "nested emphasis": ("", "*quick **brown ", "fox** dog* "),
+    "links": ("", "[quick](/brown) ", ""),
+    "lone signs": ("", "*a _b ", ""),
+    "hard breaks": ("", "brown fox\\\n", ""),
+    "paragraphs": ("", f"{_LINE}\n\n", ""),
 }
 Curve = list[tuple[int, float]]  # characters, CPU milliseconds
 
@@ -64,14 +68,13 @@ def mixed(lengths: Sequence[int]) -> dict[str, Curve]:
 
 def hard(lengths: Sequence[int]) -> dict[str, Curve]:
     """All steps together, of texts made of one thing."""
-    return {
-        name: [_whole(head, part, length) for length in lengths]
-        for name, (head, part) in SHAPES.items()
-    }
+    return {name: [_whole(shape, length) for length in lengths] for name, shape in SHAPES.items()}
 
 
-def _whole(head: str, part: str, length: int) -> tuple[int, float]:
-    source = head + part * (length // len(part) - 1)
+def _whole(shape: tuple[str, str, str], length: int) -> tuple[int, float]:
+    head, part, end = shape
+    times = length // len(part + end) - 1
+    source = head + part * times + end * times
 
     def there_and_back() -> None:
         blocks = parse(source).blocks

@@ -19,7 +19,7 @@ LARGE, SMALL = 10_000, 100
 BAR: Final = 1.5  # 10,000 blocks against 100, what yrs itself needs taken off
 WARMUP: Final = 50
 ANN: Final = Author("ann", "Ann", "editor")
-_EMPTY: Final = Loaded(
+EMPTY: Final = Loaded(
     secret=b"bench" * 4,
     update_seq=0,
     change_head=0,
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
 def rows(keystrokes: int) -> list[Row]:
     """One editor types `keystrokes` letters, each in another block."""
-    large, small = (_measure(blocks, keystrokes) for blocks in (LARGE, SMALL))
+    large, small = (measure(document(blocks), keystrokes) for blocks in (LARGE, SMALL))
     ours = (large.all_us - large.yrs_us, small.all_us - small.yrs_us)
     return [
         compared("P8", "keystroke_us_without_yrs_10000_blocks_beside_100", *ours, BAR),
@@ -54,10 +54,11 @@ def rows(keystrokes: int) -> list[Row]:
     ]
 
 
-def _measure(blocks: int, keystrokes: int) -> Cost:
+def measure(text: str, keystrokes: int) -> Cost:
+    """Of letters typed one by one into a document of this text."""
     names = (f"{n:08d}" for n in itertools.count())
-    content = parse(document(blocks)).blocks
-    live, _ = LiveDocument.seed(_EMPTY, content, ANN, 0, lambda: next(names))
+    content = parse(text).blocks
+    live, _ = LiveDocument.seed(EMPTY, content, ANN, 0, lambda: next(names))
     editor, bare = Doc[XmlFragment](), Doc[XmlFragment]()
     for copy in (editor, bare):
         copy.apply_update(live.diff(b"\0"))
@@ -65,7 +66,7 @@ def _measure(blocks: int, keystrokes: int) -> Cost:
     subscription = editor.observe(lambda event: sent.append(event.update))
     ours, yrs = [], []
     for n in range(WARMUP + keystrokes):
-        _type(editor, n * 7 % blocks)
+        _type(editor, n * 7 % len(content))
         update = sent.pop()
         started = time.perf_counter()
         applied = live.apply(update, ANN, n)

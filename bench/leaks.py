@@ -23,6 +23,7 @@ MEMORY_BAR: Final = 1.1
 SETTLE_S: Final = 2.0  # closed sockets are gone from the kernel's tables
 ENVIRONMENT: Final = {
     "DOCACTOR_IDLE_S": "2",
+    "DOCACTOR_HEARTBEAT_S": "1",
     "DOCACTOR_WARM_SLOTS": str(WARM_SLOTS),
     "DOCACTOR_MAX_ACTIVE": str(AT_ONCE),
 }
@@ -58,11 +59,11 @@ def rows(folder: Path, *, documents: int) -> list[Row]:
 
 def opened_and_left(server: Server, documents: int, at_once: int) -> tuple[Held, Held]:
     """What is held before and after; the first slots are used once before anything is counted."""
-    _open(server, _create(server, 2 * WARM_SLOTS))
+    _open(server, create(server, 2 * WARM_SLOTS))
     pool.wait_settled(server, WARM_SLOTS)
     time.sleep(SETTLE_S)
     before = held(server.process)
-    docs = _create(server, documents)
+    docs = create(server, documents)
     for start in range(0, documents, at_once):
         _open(server, docs[start : start + at_once])
     pool.wait_settled(server, WARM_SLOTS)
@@ -82,7 +83,8 @@ def held(top: psutil.Process) -> Held:
     return Held(processes, round(private / 2**20, 1), files, sockets)
 
 
-def _create(server: Server, documents: int) -> list[str]:
+def create(server: Server, documents: int) -> list[str]:
+    """So many small documents, several made at once."""
     with ThreadPoolExecutor(HANDS) as hands:
         return list(hands.map(server.create, ["# One\n\nof many."] * documents))
 

@@ -18,8 +18,14 @@ import psutil
 
 from bench.servers import NPM, ROOT
 
-PYTHON_PARTS: Final = ("docactor", "fastmcp", "pycrdt", "ray", "uvicorn", "uvloop")
-NPM_PARTS: Final = ("@hocuspocus/server", "@hocuspocus/extension-sqlite", "better-sqlite3", "yjs")
+PYTHON_PARTS: Final = (
+    *("docactor", "fastmcp", "pycrdt", "ray", "uvicorn", "uvloop"),
+    *("pycrdt-websocket", "pycrdt-store"),
+)
+NPM_PARTS: Final = (
+    *("@hocuspocus/server", "@hocuspocus/extension-sqlite", "better-sqlite3", "yjs"),
+    *("@y/websocket-server", "y-leveldb"),
+)
 NPM_CLIENTS: Final = ("@hocuspocus/provider", "y-websocket")
 FSYNCS: Final = 50
 

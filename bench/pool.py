@@ -57,3 +57,15 @@ def wait_settled(server: Server, warm_slots: int) -> None:
             and all(node["blank"] == warm_slots and not node["starting"] for node in seen["nodes"])
         ),
     )
+
+
+def wait_active(server: Server, documents: int, warm_slots: int) -> None:
+    """So many documents have an actor, and as many slots wait as are kept warm."""
+    wait(
+        server,
+        f"{documents} active documents and {warm_slots} slots",
+        lambda seen: (
+            seen["documents"] == documents
+            and all(node["blank"] == warm_slots and not node["starting"] for node in seen["nodes"])
+        ),
+    )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 FOLDER: Final = Path(__file__).parent / "results"
+FAILED: Final = "failed"
+logger = logging.getLogger(__name__)
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -19,15 +24,19 @@ class Row(msgspec.Struct, frozen=True):
         ratio: ours / peer.
         bar: The most that `ratio`, or without a peer `ours`, may be; None: shown, not judged.
         ok: Whether the bar holds; None without a bar.
+        against: Who the peer is, where it is not the one that the work's bar is about.
+        note: What a reader must know of this figure; of a work that failed, why.
     """
 
     id: str
     figure: str
-    ours: float
+    ours: float | None = None
     peer: float | None = None
     ratio: float | None = None
     bar: float | None = None
     ok: bool | None = None
+    against: str | None = None
+    note: str | None = None
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -38,16 +47,45 @@ class Results(msgspec.Struct, frozen=True):
     rows: list[Row]
 
 
-def compared(work: str, figure: str, ours: float, peer: float, bar: float | None = None) -> Row:
+def compared(
+    work: str,
+    figure: str,
+    ours: float,
+    peer: float,
+    bar: float | None = None,
+    *,
+    against: str | None = None,
+    note: str | None = None,
+) -> Row:
     """A figure beside the peer's; `bar` bounds their ratio."""
     ratio = ours / peer if peer else None
     ok = None if bar is None or ratio is None else ratio <= bar
-    return Row(work, figure, _round(ours), _round(peer), ratio and _round(ratio), bar, ok)
+    told = (_round(ours), _round(peer), ratio and _round(ratio))
+    return Row(work, figure, *told, bar, ok, against, note)
 
 
-def alone(work: str, figure: str, ours: float, bar: float | None = None) -> Row:
+def alone(
+    work: str, figure: str, ours: float, bar: float | None = None, *, note: str | None = None
+) -> Row:
     """A figure without a peer; `bar` bounds the figure itself."""
-    return Row(work, figure, _round(ours), bar=bar, ok=None if bar is None else ours <= bar)
+    ok = None if bar is None else ours <= bar
+    return Row(work, figure, _round(ours), bar=bar, ok=ok, note=note)
+
+
+@contextlib.contextmanager
+def part(failed: list[Row], work: str, what: str, against: str | None = None) -> Iterator[None]:
+    """A part of a run that may fail without taking the others' figures with it.
+
+    Then a row in `failed` says so. `against`: It is a peer that no bar is about, which may not keep
+    up with what it is asked for.
+    """
+    try:
+        yield
+    except Exception as error:
+        logger.exception("%s: %s", work, what)
+        reason = " ".join(f"{what}: {str(error) or type(error).__name__}".split())[:200]
+        ok = False if against is None else None
+        failed.append(Row(work, FAILED, ok=ok, against=against, note=reason))
 
 
 def _round(number: float) -> float:
@@ -71,8 +109,8 @@ def table(results: Results) -> str:
         "",
         "Lower is better everywhere. What each row measures: [how to read them](../README.md).",
         "",
-        "| work | figure | docactor | peer | ratio | bar | holds |",
-        "|---|---|--:|--:|--:|--:|---|",
+        "| work | figure | docactor | peer | ratio | bar | holds | |",
+        "|---|---|--:|--:|--:|--:|---|---|",
         *(_line(row) for row in results.rows),
         "",
         "| machine | |",
@@ -89,7 +127,11 @@ def table(results: Results) -> str:
 def _line(row: Row) -> str:
     bar = "" if row.bar is None else f"≤ {row.bar:g}" + (" ×" if row.peer is not None else "")
     holds = {None: "", True: "yes", False: "**no**"}[row.ok]
-    cells = [row.id, row.figure, _cell(row.ours), _cell(row.peer), _cell(row.ratio), bar, holds]
+    figures = [_cell(row.ours), _cell(row.peer), _cell(row.ratio)]
+    told = "; ".join(
+        part for part in (row.against and f"beside {row.against}", row.note) if part is not None
+    )
+    cells = [row.id, row.figure, *figures, bar, holds, told.replace("|", "\\|")]
     return f"| {' | '.join(cells)} |"
 
 

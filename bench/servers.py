@@ -51,14 +51,16 @@ class Server(NamedTuple):
 
 
 @contextlib.contextmanager
-def docactor(folder: Path, environment: dict[str, str] | None = None) -> Iterator[Server]:
-    """Our server as `docactor serve` starts it, with one gateway process."""
+def docactor(
+    folder: Path, environment: dict[str, str] | None = None, workers: int = 1
+) -> Iterator[Server]:
+    """Our server as `docactor serve` starts it, with so many gateway processes."""
     port = free_port()
     log = folder / "docactor.log"
     data = folder / "docactor-data"
     base = f"http://127.0.0.1:{port}"
     where = ["--data", str(data)]
-    listen = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    listen = ["--host", "127.0.0.1", "--port", str(port), "--workers", str(workers)]
     command = [str(DOCACTOR), "serve", *where, *listen]
     with (
         running(command, cwd=folder, log=log, environment=environment) as process,
@@ -91,10 +93,32 @@ def hocuspocus(folder: Path) -> Iterator[Server]:
     with running(command, cwd=NPM, log=log) as process:
         wait_until(lambda: is_listening(port), process, log)
 
-        def create(_markdown: str) -> str:
-            return f"bench-{secrets.token_hex(6)}"
+        url = f"ws://127.0.0.1:{port}"
+        yield Server("hocuspocus", "hocuspocus", process, url, _named)
 
-        yield Server("hocuspocus", "hocuspocus", process, f"ws://127.0.0.1:{port}", create)
+
+@contextlib.contextmanager
+def y_websocket_server(folder: Path) -> Iterator[Server]:
+    """The reference server of y-websocket, storing in LevelDB as it does when told a folder."""
+    port = free_port()
+    log = folder / "y-websocket.log"
+    where = {"HOST": "127.0.0.1", "PORT": str(port), "YPERSISTENCE": str(folder / "leveldb")}
+    command = ["node", "node_modules/@y/websocket-server/src/server.js"]
+    with running(command, cwd=NPM, log=log, environment=where) as process:
+        wait_until(lambda: is_listening(port), process, log)
+        yield Server("y-websocket server", "y", process, f"ws://127.0.0.1:{port}", _named)
+
+
+@contextlib.contextmanager
+def pycrdt_websocket(folder: Path) -> Iterator[Server]:
+    """pycrdt-websocket with its SQLite store."""
+    port = free_port()
+    log = folder / "pycrdt-websocket.log"
+    database = str(folder / "pycrdt.sqlite3")
+    command = [sys.executable, "-m", "bench.pycrdt_server", str(port), database]
+    with running(command, cwd=ROOT, log=log) as process:
+        wait_until(lambda: is_listening(port), process, log)
+        yield Server("pycrdt-websocket", "y", process, f"ws://127.0.0.1:{port}", _named)
 
 
 @contextlib.contextmanager
@@ -106,6 +130,11 @@ def noop_mcp(folder: Path) -> Iterator[str]:
     with running(command, cwd=ROOT, log=log) as process:
         wait_until(lambda: is_listening(port), process, log)
         yield f"http://127.0.0.1:{port}/mcp"
+
+
+def _named(_markdown: str) -> str:
+    """The name of a document that exists as soon as it is named."""
+    return f"bench-{secrets.token_hex(6)}"
 
 
 def _answers(client: httpx.Client, url: str) -> bool:

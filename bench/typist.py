@@ -60,6 +60,12 @@ class Typist:
         while not str(self._paragraph(block)).endswith(text):
             self._receive(deadline)
 
+    def wait_echo(self, seconds: float) -> None:
+        """Until an edit comes from the server, as its own does once it is on disk."""
+        deadline = time.monotonic() + seconds
+        while self._receive(deadline) != YSyncMessageType.SYNC_UPDATE:
+            pass
+
     def _paragraph(self, block: int) -> XmlText:
         element = self._fragment.children[block]
         assert isinstance(element, XmlElement)
