@@ -2,11 +2,13 @@
 
 Each has an awareness state under a client id of its own, the same at every actor, so that after a
 failover editors see one agent and not its ghost beside it. The clock goes by the time, for the same
-reason. Renewed like a client's: editors give up a state they hear nothing of for 30 s.
+reason: editors believe no lower clock than the last one they know, not even that somebody is gone.
+Renewed like a client's: editors give up a state they hear nothing of for 30 s.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final
 
@@ -19,6 +21,9 @@ from shared.limits import AGENT_RENEW_S
 from shared.protocol import Caller
 from shared.stored_annotations import StoredAgent
 from shared.wire.y_protocol import AwarenessEntry
+
+_EPOCH_MS: Final = 1_767_225_600_000  # 2026-01-01; clocks have 32 bits, enough for 34 years
+_TICK_MS: Final = 250  # of a clock; what is said faster counts one up
 
 _COLOURS: Final = (  # apart from each other, and dark enough for a white name on them
     *("#b4236a", "#7a3db8", "#3b4cca", "#0b6fa4", "#00736b", "#2b7a2b", "#7a6a00", "#a04a00"),
@@ -53,37 +58,52 @@ class AgentSeats:
         self._doc_id = doc_id
         self._later = later
         self._seats: dict[str, Session] = {}
+        self._told: dict[str, bytes] = {}  # of each that is shown
         self._clock = 0
         self._renewing = False
         roster.listen(self.show)
         self.show()
 
     def show(self) -> None:
-        """Shows who is there now, and that they still are."""
-        rows = {row.principal: row for row in self._roster.rows}
-        gone = [who for who in self._seats if who not in rows]
-        self._presence.ended([self._seats.pop(who) for who in gone])
-        self._clock = max(self._clock + 1, self._roster.now() // 1000)
-        for who, row in rows.items():
-            seat = self._seats.get(who)
-            if seat is None:
-                caller = Caller(who, row.name, agent=True)
-                seat = self._seats[who] = Session(_NOWHERE, 0, caller, read_only=True, open=False)
-            entry = AwarenessEntry(client_of(self._doc_id, who), self._clock, state_of(row))
-            self._presence.said(seat, [entry])
+        """Shows who came, who says something else, and who is gone."""
+        states = {row.principal: state_of(row) for row in self._roster.rows}
+        told = self._told
+        self._say(
+            dict.fromkeys(who for who in told if who not in states)
+            | {who: state for who, state in states.items() if told.get(who) != state}
+        )
         if self._seats and not self._renewing:
             self._renewing = True
             self._later(AGENT_RENEW_S, self._renew)
 
     def withdraw(self) -> None:
         """The actor goes and the editors stay: who renews them is gone, so they are too."""
-        self._presence.ended(self._seats.values())
-        self._seats.clear()
+        self._say(dict.fromkeys(self._told))
 
     def _renew(self) -> None:
         self._renewing = False
-        if self._seats:
-            self.show()
+        self._say(dict(self._told))
+        self.show()
+
+    def _say(self, states: Mapping[str, bytes | None]) -> None:
+        """None: gone. At a clock of now: of a killed actor, editors may know a later one."""
+        if not states:
+            return
+        self._clock = max(self._clock + 1, (self._roster.now() - _EPOCH_MS) // _TICK_MS)
+        for who, state in states.items():
+            seat = self._seats.setdefault(who, _seat(who))
+            entry = AwarenessEntry(client_of(self._doc_id, who), self._clock, state)
+            self._presence.said(seat, [entry])
+            if state is None:
+                del self._seats[who], self._told[who]
+            else:
+                self._told[who] = state
+
+
+def _seat(principal: str) -> Session:
+    return Session(
+        _NOWHERE, 0, Caller(principal, principal, agent=True), read_only=True, open=False
+    )
 
 
 def client_of(doc_id: str, principal: str) -> int:

@@ -74,6 +74,30 @@ def test_who_comes_back_after_an_agent_left_is_told_that_it_is_gone(stage: Stage
     assert not [to for kind, to, _ in told if (kind, to) == (Kind.AWARENESS, 6)]
 
 
+@pytest.mark.parametrize("statuses", [1, 2, 3])
+def test_after_a_crash_within_a_second_editors_believe_that_an_agent_is_gone(statuses: int) -> None:
+    """The next actor was not told how far the clock of the one before it had gone."""
+    first, second = Stage(), Stage()
+    first.document.now = 1_800_000_000_000
+    for status in range(statuses):
+        first.document.roster.join(SCRIBE, str(status))
+    known = entries(first)[-1].clock
+    second.document.now = first.document.now + 500
+    second.document.roster.join(SCRIBE, str(statuses - 1))
+    second.document.roster.leave("scribe")
+    gone = entries(second)[-1]
+    assert (gone.state, gone.clock >= known) == (None, True)
+
+
+def test_what_an_agent_says_again_is_not_told_again(stage: Stage) -> None:
+    stage.document.roster.join(SCRIBE, "reading")
+    stage.peer.told()
+    stage.document.roster.join(SCRIBE, "reading")
+    stage.document.roster.join(Caller("other", "Other", agent=True), "")
+    (shown,) = entries(stage)
+    assert shown.client != client_of("abcdefghijkl", "scribe")
+
+
 def test_nobody_else_can_play_an_agent(stage: Stage) -> None:
     stage.document.roster.join(SCRIBE, "")
     (shown,) = entries(stage)
