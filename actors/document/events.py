@@ -97,7 +97,7 @@ class Events:
             return
         if self._digests.holds(update.principal, update.at, blocks):
             return  # as of nearly every keystroke; what is in them is looked at when it ends
-        scan = self._mentioning(blocks) if update.via == "editor" else ()
+        scan = () if self._is_agent(update.principal) else self._mentioning(blocks)
         now, row = self._digests.edited(update.principal, update.at, blocks, scan)
         new = Annotations()
         if not now.empty:

@@ -268,7 +268,17 @@ async def test_an_agents_text_mentions_nobody() -> None:
     bench = await Bench.of("one\n")
     other = await Follower.of(bench, OTHER)
     await bench.insert("hello @Other")
+    await bench.insert("and @Other")
     bench.now += DIGEST_MS
+    assert await other.kinds() == ["document.changed", "document.changed"]
+
+
+async def test_a_person_mentions_by_a_call_as_by_an_editor() -> None:
+    bench = await Bench.of("one\n")
+    agent, other = await Follower.of(bench), await Follower.of(bench, OTHER)
+    await bench.insert("hello @Scribe", caller=ANN)
+    bench.now += DIGEST_MS
+    assert await agent.kinds() == ["document.changed", "mention"]
     assert await other.kinds() == ["document.changed"]
 
 
