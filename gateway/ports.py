@@ -56,6 +56,10 @@ class RouterPort(Protocol):
         """Run `verb` on the document `ref` (id or slug) and return its result Struct."""
         ...
 
+    async def call_admitted(self, admission: Admission, verb: Verb, request: Any) -> Any:
+        """The same for a caller who was admitted before, with the roles it had then."""
+        ...
+
     async def admit(self, ref: str, caller: Caller) -> Admission:
         """What the caller may do with the document `ref`; see `gateway.admissions`."""
         ...

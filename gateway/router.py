@@ -146,11 +146,12 @@ class Router:
         """
         admission = await self.admit(ref, caller)
         try:
-            return await self._call(admission, verb, request)
+            return await self.call_admitted(admission, verb, request)
         except DocumentNotFound as error:
             raise refusal(ref, caller) from error  # named as it was asked for, not by its id
 
-    async def _call(self, admission: Admission, verb: Verb, request: Any) -> Any:
+    async def call_admitted(self, admission: Admission, verb: Verb, request: Any) -> Any:
+        """The same for a caller who was admitted before, with the roles it had then."""
         may_repeat, moved_from = _may_repeat(request), None
         for attempt in range(MOVES):
             place = await self._place(admission.doc_id)

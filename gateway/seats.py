@@ -1,7 +1,8 @@
 """Agents that joined a document through this gateway: they go when their token does.
 
-A token's end is told to gateways, not to documents. Whoever was let in under it before is taken off
-the roster from here; should this gateway be gone by then, the document notices after a while.
+A token's end, and a role's, is told to gateways, not to documents. Whoever was let in before is
+taken off the roster from here, in the role they had; should this gateway be gone by then, the
+document notices after a while.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 import anyio
 
 from gateway.mcp.held import Held
-from gateway.ports import RouterPort
+from gateway.ports import Admission, RouterPort
 from shared.errors import DocactorError
 from shared.limits import MAX_SEATS
 from shared.protocol import Caller
@@ -34,21 +35,21 @@ class Seats:
         self._router = router
         self._held = held
         self._taken: dict[tuple[str, str], Callable[[], None]] = {}
-        self._over: deque[tuple[str, Caller]] = deque()
+        self._over: deque[Admission] = deque()
         self._wake = anyio.Event()
 
     async def take(self, ref: str, caller: Caller) -> None:
         """The caller has joined."""
-        doc_id = (await self._router.admit(ref, caller)).doc_id
-        seat = (doc_id, caller.principal)
+        admission = await self._router.admit(ref, caller)
+        seat = (admission.doc_id, caller.principal)
         self._give_back(seat)
 
         def end(_error: DocactorError) -> None:
             self._give_back(seat)
-            self._over.append((doc_id, caller))
+            self._over.append(admission)
             self._wake.set()
 
-        self._taken[seat] = self._held.live.add(caller, end, doc_id)
+        self._taken[seat] = self._held.live.add(caller, end, admission.doc_id)
         if self._held.live.is_over(caller):
             end(DocactorError("it ended while it joined"))
         while len(self._taken) > MAX_SEATS:
@@ -64,13 +65,13 @@ class Seats:
             await self._wake.wait()
             self._wake = anyio.Event()
             while self._over:
-                await self._take_off(*self._over.popleft())
+                await self._take_off(self._over.popleft())
 
-    async def _take_off(self, doc_id: str, caller: Caller) -> None:
+    async def _take_off(self, who: Admission) -> None:
         try:
-            await self._router.call(doc_id, "leave", caller, LeaveRequest())
+            await self._router.call_admitted(who, "leave", LeaveRequest())
         except DocactorError as error:
-            log.info("an agent stays on the roster of %s for now: %s", doc_id, error.message)
+            log.info("an agent stays on the roster of %s for now: %s", who.doc_id, error.message)
 
     def _give_back(self, seat: tuple[str, str]) -> None:
         remove = self._taken.pop(seat, None)

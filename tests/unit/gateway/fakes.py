@@ -272,6 +272,11 @@ class FakeRouter:
         admitted = (await self.admit(ref, caller)).caller
         return getattr(self.document(ref), verb)(admitted, request)
 
+    async def call_admitted(self, admission: Admission, verb: str, request: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        self.requests.append((verb, admission.caller, request))
+        return getattr(self.document(admission.doc_id), verb)(admission.caller, request)
+
     async def admit(self, ref: str, caller: Caller) -> Admission:
         await anyio.lowlevel.checkpoint()
         (found,) = self._admitted([(ref, caller)])

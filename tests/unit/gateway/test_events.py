@@ -11,6 +11,7 @@ import httpx
 import msgspec
 import pytest
 
+from gateway.auth import Authenticator
 from gateway.mcp.event_waiting import EventsWait
 from gateway.mcp.held import Held
 from gateway.seats import Seats
@@ -161,6 +162,40 @@ async def test_an_agent_whose_token_ends_is_taken_off_the_roster(
     gone = [caller.principal for verb, caller, _ in router.requests if verb == "leave"]
     assert gone == ["b"]
     assert held.live.ids == {"s"}
+
+
+async def test_an_agent_whose_role_is_taken_back_is_taken_off_the_roster(
+    router: FakeRouter, document: FakeDocument
+) -> None:
+    """It may not call the document any more by then: it leaves in the role it had."""
+    held = Held()
+    auth = Authenticator(router, no_auth=False)
+    held.live = auth.live
+    seats = Seats(router, held)
+    await seats.take("plan", READER)
+    router.recast(READER.principal, None, document.row.doc_id)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(seats.run)
+        tasks.start_soon(auth.follow)
+        with anyio.fail_after(5):
+            while not any(verb == "leave" for verb, _, _ in router.requests):
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    ((_, caller, _),) = (one for one in router.requests if one[0] == "leave")
+    assert (caller.principal, caller.role) == (READER.principal, "owner")
+    assert not held.live.at(None)
+
+
+async def test_a_gateway_watches_over_as_many_seats_as_it_may(
+    router: FakeRouter, document: FakeDocument, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the oldest, the document itself notices."""
+    monkeypatch.setattr("gateway.seats.MAX_SEATS", 3)
+    held = Held()
+    seats = Seats(router, held)
+    for token in "abcde":
+        await seats.take("plan", msgspec.structs.replace(READER, token=token, principal=token))
+    assert held.live.ids == {"c", "d", "e"}
 
 
 async def test_neither_feed_takes_the_others_cursor(
