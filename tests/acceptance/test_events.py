@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from bench.agent import Agent
+from shared.limits import STREAMS_OF_ONE
 from tests.acceptance.conftest import OpenEditor
 from tests.acceptance.editors import until
 from tests.acceptance.faults import holder, kill, known
@@ -114,6 +115,30 @@ def test_a_stream_goes_on_behind_the_last_event_that_arrived(
     assert seqs == list(range(seqs[0], seqs[0] + 4))
     assert {one["event"] for one in (first, *rest)} == {"version.saved"}
     revoked_stream_ends(server, address, made)
+
+
+def test_nobody_holds_more_streams_than_they_may(server: Server) -> None:
+    """Of every gateway; whoever was refused comes in when one of them is closed."""
+    address = f"{server.url}/api/documents/{server.create('One.')}/events"
+    headers = {"Authorization": f"Bearer {server.create_token('Ears')}"}
+    headers["Accept"] = "text/event-stream"
+    gateways = len(server.gateways())
+    limits = httpx.Limits(max_connections=None)
+    with httpx.Client(headers=headers, timeout=30, limits=limits) as http, ExitStack() as streams:
+        held = 0
+        while (stream := streams.enter_context(http.stream("GET", address))).status_code == 200:
+            assert next(stream.iter_lines()).startswith("id: ")  # it is counted from here on
+            held += 1
+            assert held <= STREAMS_OF_ONE * gateways
+        assert (stream.status_code, json.loads(stream.read())["code"]) == (429, "rate_limited")
+        assert held >= STREAMS_OF_ONE
+        streams.close()
+        until("there is room again", lambda: _opens(http, address))
+
+
+def _opens(http: httpx.Client, address: str) -> bool:
+    with http.stream("GET", address) as stream:
+        return stream.status_code == 200
 
 
 def revoked_stream_ends(server: Server, address: str, made: dict[str, Any]) -> None:
