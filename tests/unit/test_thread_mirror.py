@@ -17,7 +17,7 @@ from shared.discussion.quotes import needle_of
 from shared.errors import DocactorError, InvalidArgument, StorageUnavailable
 from shared.ids import BlockRef
 from shared.markdown.parse import parse
-from shared.protocol import ReadChangesRequest, ReadDocumentRequest, ReadDocumentResult
+from shared.protocol import Caller, ReadChangesRequest, ReadDocumentRequest, ReadDocumentResult
 from shared.protocol_chat import (
     DeleteMessageRequest,
     EditMessageRequest,
@@ -27,11 +27,26 @@ from shared.protocol_chat import (
     ThreadInfo,
     ToldMessage,
 )
+from shared.protocol_history import RestoreRequest, SaveVersionRequest
 from tests.amount import amount
 from tests.unit.editors import Editor
-from tests.unit.test_mirror import ANN, BOB, FOLLOWER, LOOKER, SLOW, START, randoms
+from tests.unit.mirror_writer import Writer
+from tests.unit.test_mirror import (
+    ANN,
+    BOB,
+    FOLLOWER,
+    LOOKER,
+    PLENTY,
+    RESTORER,
+    SLOW,
+    START,
+    randoms,
+    verbs,
+)
 
+OPEN = ReadDocumentRequest(format="markdown", max_chars=1_000_000)
 ALL = ReadDocumentRequest(format="markdown", max_chars=1_000_000, threads="all")
+SCRIBE = Caller("a-scribe", "Scribe", agent=True, allowance=PLENTY)
 WHO = st.sampled_from([ANN, BOB, SLOW])
 
 
@@ -61,7 +76,7 @@ class ThreadMirror:
 
 
 class ThreadMachine(RuleBasedStateMachine):
-    """Two editors, three who talk, and two readers, one of which pages."""
+    """Two editors, an agent that writes, three who talk, and two readers, one of which pages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,6 +92,9 @@ class ThreadMachine(RuleBasedStateMachine):
             Editor(self.document, ANN, keeps_ids=True),
             Editor(self.document, BOB, keeps_ids=False),
         ]
+        self.writer = Writer(self.document, SCRIBE, LOOKER)
+        self.run(self.writer.read())
+        self.saved = 0
         self.mirror = ThreadMirror(self.run(self.document.read_document(FOLLOWER, ALL)))
         self.slow = ThreadMirror(self.run(self.document.read_document(SLOW, ALL)))
 
@@ -108,6 +126,30 @@ class ThreadMachine(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1))
     def pull(self, who: int) -> None:
         self.editors[who].pull()
+
+    @rule(rng=randoms, verb=verbs)
+    def write(self, rng: random.Random, verb: str) -> None:
+        self.run(getattr(self.writer, verb)(rng))
+
+    @rule()
+    def follow_as_writer(self) -> None:
+        self.run(self.writer.follow())
+
+    @rule(number=st.integers(0, 3))
+    def save_or_go_back(self, number: int) -> None:
+        """Threads are no part of a version: what was said since is there after a restore, too."""
+        if number >= self.saved:
+            self.saved += 1
+            request = SaveVersionRequest(f"name {self.saved - 1}")
+            self.run(self.document.save_version(RESTORER, request))
+            return
+        said = self.said()
+        self.run(self.document.restore(RESTORER, RestoreRequest(f"name {number}")))
+        assert self.said() == said
+
+    def said(self) -> dict[str, tuple[bool, tuple[ToldMessage, ...]]]:
+        read = self.run(self.document.read_document(LOOKER, ALL))
+        return {one.thread_id: (one.resolved, one.messages) for one in read.threads or ()}
 
     # --- what is said ---
 
@@ -168,6 +210,39 @@ class ThreadMachine(RuleBasedStateMachine):
         if not self.next_answer(self.slow, max_chars):
             self.same(self.slow)
 
+    @rule()
+    def the_open_ones(self) -> None:
+        """What is shown by default is what is not resolved of all."""
+        read, every = (self.run(self.document.read_document(LOOKER, one)) for one in (OPEN, ALL))
+        assert (read.threads or ()) == tuple(one for one in every.threads or () if not one.resolved)
+
+    @rule(who=WHO)
+    def leave_out_own(self, who: Any) -> None:
+        """Whom it is left out for hears of every thread that others did something in."""
+        both = [
+            self.run(
+                self.document.read_changes(
+                    who,
+                    ReadChangesRequest(
+                        self.mirror.cursor, 1_000_000, exclude_self=exclude, look=True
+                    ),
+                )
+            )
+            for exclude in (False, True)
+        ]
+        all_told, others = (
+            {
+                (one.thread_id, message.message_id)
+                for one in answer.threads or ()
+                for message in one.messages
+                if message.by != who.name
+            }
+            for answer in both
+        )
+        assert others == all_told
+        for one in both[1].threads or ():
+            assert all(message.by != who.name for message in one.messages)
+
     def next_answer(self, mirror: ThreadMirror, max_chars: int) -> bool:
         request = ReadChangesRequest(cursor=mirror.cursor, max_chars=max_chars)
         answer = self.run(self.document.read_changes(FOLLOWER, request))
@@ -188,6 +263,7 @@ class ThreadMachine(RuleBasedStateMachine):
         before = self.run(self.document.read_document(LOOKER, ALL)).threads
         self.run(self.document.close())
         self.document = self.run(self.opened())
+        self.writer.document = self.document
         for editor in self.editors:
             editor.document = self.document
         assert self.run(self.document.read_document(LOOKER, ALL)).threads == before
@@ -220,6 +296,7 @@ class ThreadMachine(RuleBasedStateMachine):
             self.store.fail = self.store.fail_after = None
             self.editors[0].answer()
             await self.document._keeper.committer.settled()
+            await self.writer.read()  # what it was shown went with the memory that failed
 
         self.run(go_wrong())
 
