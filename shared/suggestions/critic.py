@@ -10,7 +10,7 @@ joiner (U+2060) behind their first character, and read without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -18,7 +18,7 @@ import msgspec
 from shared.markdown.join import join
 from shared.suggestions.accepting import Now, outcome
 from shared.suggestions.edits import Suggestion
-from shared.yjs.text_diff import diff
+from shared.yjs.text_diff import Edit, apply, diff
 
 _JOINER: Final = "\u2060"
 _APART: Final = "\n\n"  # between two blocks, mostly
@@ -32,6 +32,10 @@ _LITERAL: Final = re.compile(
 _OPENINGS: Final = re.compile(r"\{(?:\+\+|--|~~|>>|==)")
 _CLOSINGS: Final = {"{++": "++}", "{--": "--}", "{~~": "~~}", "{>>": "<<}", "{==": "==}"}
 _PARTING: Final = "~>"
+_LONGEST_WORD: Final = 40  # characters; longer ones are no words that somebody reads
+_LETTERS: Final = r"[^\W_\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"  # of words with spaces
+_WORD_BEFORE: Final = re.compile(rf"{_LETTERS}+\Z")
+_WORD_BEHIND: Final = re.compile(rf"{_LETTERS}+")
 
 
 class _Mark(msgspec.Struct, frozen=True):
@@ -138,7 +142,7 @@ def woven(before: str, after: str, places: Sequence[tuple[int, str]] = ()) -> st
     """
     parts: list[str] = []
     at, place = 0, 0
-    for edit in diff(before, after):
+    for edit in _by_words(before, diff(before, after)):
         parts.append(_quoted(before[at : edit.at]))
         end = edit.at + edit.delete
         parts.append(_mark(before[edit.at : end], edit.insert))
@@ -147,6 +151,47 @@ def woven(before: str, after: str, places: Sequence[tuple[int, str]] = ()) -> st
             parts.append(places[place][1])
             place += 1
     return "".join([*parts, _quoted(before[at:]), *(told for _, told in places[place:])])
+
+
+def _by_words(before: str, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """The same, but a word that is changed within is taken out and put in whole."""
+    start, end = 0, 0
+    together: list[Edit] = []
+    for edit in edits:
+        first, last = _around(before, edit)
+        if together and first > end:
+            yield _as_one(before, start, end, together)
+            together = []
+        if not together:
+            start, end = first, last
+        together.append(edit)
+        end = max(end, last)
+    if together:
+        yield _as_one(before, start, end, together)
+
+
+def _around(before: str, edit: Edit) -> tuple[int, int]:
+    """From where up to where the words reach that an edit cuts; an ending put on a word is told
+    as what it is.
+    """
+    start, end = edit.at, edit.at + edit.delete
+    removed, inserted = before[start:end], edit.insert
+    left = right = 0
+    if _WORD_BEHIND.match(removed[:1]) or _WORD_BEHIND.match(inserted[:1]):
+        left = _length(_WORD_BEFORE.search(before[max(0, start - _LONGEST_WORD) : start]))
+    if _WORD_BEHIND.match(removed[-1:]) or _WORD_BEHIND.match(inserted[-1:]):
+        right = _length(_WORD_BEHIND.match(before[end : end + _LONGEST_WORD]))
+    cut = (removed and inserted) or (left and right)
+    return (start - left, end + right) if cut else (start, end)
+
+
+def _length(found: re.Match[str] | None) -> int:
+    return 0 if found is None else len(found[0])
+
+
+def _as_one(before: str, start: int, end: int, edits: Sequence[Edit]) -> Edit:
+    inside = [Edit(edit.at - start, edit.delete, edit.insert) for edit in edits]
+    return Edit(start, end - start, apply(before[start:end], inside))
 
 
 def _mark(old: str, new: str) -> str:

@@ -125,13 +125,13 @@ def test_nobody_holds_more_streams_than_they_may(server: Server) -> None:
     gateways = len(server.gateways())
     limits = httpx.Limits(max_connections=None)
     with httpx.Client(headers=headers, timeout=30, limits=limits) as http, ExitStack() as streams:
-        held = 0
+        held: list[Iterator[str]] = []
         while (stream := streams.enter_context(http.stream("GET", address))).status_code == 200:
-            assert next(stream.iter_lines()).startswith("id: ")  # it is counted from here on
-            held += 1
-            assert held <= STREAMS_OF_ONE * gateways
+            held.append(stream.iter_lines())
+            assert next(held[-1]).startswith("id: ")  # it is counted from here on
+            assert len(held) <= STREAMS_OF_ONE * gateways
         assert (stream.status_code, json.loads(stream.read())["code"]) == (429, "rate_limited")
-        assert held >= STREAMS_OF_ONE
+        assert len(held) >= STREAMS_OF_ONE
         streams.close()
         until("there is room again", lambda: _opens(http, address))
 

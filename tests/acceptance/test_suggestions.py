@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.cli import REFUSED, main
 from tests.acceptance.agents import agent
 from tests.acceptance.conftest import OpenEditor
 from tests.acceptance.editors import until
@@ -15,8 +16,14 @@ TEXT = "First sentense.\n\nSecond sentense.\n\nThird sentence.\n"
 
 
 async def test_two_of_three_are_accepted_and_an_editor_sees_exactly_them(
-    server: Server, editor: OpenEditor
+    server: Server,
+    editor: OpenEditor,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for name in ("DOCACTOR_TOKEN", "DOCACTOR_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    command = ["export", "--suggestions", "--data", str(server.data)]
     doc = server.create(TEXT)
     ann = editor(doc)
     reviewer = server.create_token("Reviewer", "suggest")
@@ -37,6 +44,13 @@ async def test_two_of_three_are_accepted_and_an_editor_sees_exactly_them(
         shown = await judge.call("list_suggestions", doc_id=doc)
         assert [one["id"] for one in shown["suggestions"]] == [first, second, third]
         assert {one["by"] for one in shown["suggestions"]} == {"Reviewer"}
+        assert main([*command, doc]) == 0
+        assert capsys.readouterr().out == (
+            "First {~~sentense~>sentence~~}{>>spelling — Reviewer<<}.\n\n"
+            "My Second {~~sentense~>sentence~~}{>>spelling — Reviewer<<}.\n\n"
+            "{~~Third~>Last~~}{>>spelling — Reviewer<<} sentence.\n"
+        )
+        assert main([*command, "--all", str(server.data / "out")]) == REFUSED
         said = await judge.said("list_suggestions", doc_id=doc)
         assert said.index("--- content") < said.index("spelling") < said.index("--- end of")
         alone = await scribe.refused("decide_suggestion", doc_id=doc, id=first, decision="accept")

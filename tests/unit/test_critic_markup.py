@@ -18,7 +18,8 @@ pytestmark = pytest.mark.anyio
 PIECES = st.sampled_from(
     [
         *("{++", "++}", "{--", "--}", "{~~", "~>", "~~}", "{>>", "<<}", "{==", "==}"),
-        *("{", "}", "+", "-", "~", "<", ">", "=", "\u2060", "word ", "a", "\n", "\n\n", "\\"),
+        *("{", "}", "+", "-", "~", "<", ">", "=", "\u2060", "word ", "wards", "word", "a", "é"),
+        *("\n", "\n\n", "\\", "明", "b"),
     ]
 )
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
@@ -45,6 +46,28 @@ def test_marks_that_are_never_closed_are_text_and_cost_no_time() -> None:
     for mark in ("{++", "{--", "{~~", "{~~~>", "{>>", "{=="):
         text = mark * 100_000
         assert rejected(text) == accepted(text) == text
+
+
+@pytest.mark.parametrize(
+    "before, after, shown",
+    [
+        ("a sentense.", "a sentence.", "a {~~sentense~>sentence~~}."),
+        ("the colour is", "the color is", "the {~~colour~>color~~} is"),
+        ("one cat", "one cats", "one cat{++s++}"),
+        ("un-happy", "happy", "{--un---}happy"),
+        ("receive it", "reiceve it", "{~~receive~>reiceve~~} it"),
+        ("Third sentence", "Last sentence", "{~~Third~>Last~~} sentence"),
+        ("**old** words", "**new** words", "**{~~old~>new~~}** words"),
+        ("我们明天发布", "我们今天发布", "我们{~~明~>今~~}天发布"),
+        ("x" * 100, "x" * 50 + "y" + "x" * 49, None),
+    ],
+)
+def test_a_word_that_is_changed_within_is_shown_whole(
+    before: str, after: str, shown: str | None
+) -> None:
+    text = woven(before, after)
+    assert (rejected(text), accepted(text)) == (before, after)
+    assert shown is None or text == shown
 
 
 def test_each_mark_is_read() -> None:

@@ -233,6 +233,20 @@ async def test_a_key_posts_once_also_across_a_restart() -> None:
         await talk.post("twice", idempotency_key="k")
 
 
+async def test_a_post_that_could_not_be_stored_is_made_by_its_key_later_and_once() -> None:
+    talk = await Talk.of()
+    talk.bench.store.fail = NotCommittedError("disk full")
+    with pytest.raises(StorageUnavailable):
+        await talk.post("once", idempotency_key="k")
+    talk.bench.store.fail = None
+    await talk.bench.document._keeper.when_ready()
+    while talk.bench.document.degraded:  # noqa: ASYNC110  the probe of the double takes a turn
+        await asyncio.sleep(0)
+    first = await talk.post("once", idempotency_key="k")
+    assert await talk.post("once", idempotency_key="k") == first
+    assert texts(await talk.read(first.thread_id)) == ["once"]
+
+
 async def test_nothing_is_told_of_what_could_not_be_stored() -> None:
     talk = await Talk.of()
     said = await talk.post("kept")
