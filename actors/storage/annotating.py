@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.storage.queries import Q
+from actors.storage.queries import Q, put
 from shared.stored_annotations import (
     Annotations,
     StoredAgent,
@@ -46,18 +46,17 @@ def load_annotations(db: sqlite3.Connection, meta: dict[str, Any]) -> Annotation
 
 def write_annotations(db: sqlite3.Connection, new: Annotations) -> None:
     """Puts the rows in the place of those they replace."""
-    db.executemany(Q["set_thread"], map(thread_row, new.threads.values()))
-    db.executemany(Q["set_message"], map(message_row, new.messages.values()))
-    db.executemany(Q["set_suggestion"], map(suggestion_row, new.suggestions.values()))
-    db.executemany(Q["add_event"], map(event_row, new.events.values()))
+    put(db, "set_thread", new.threads.values(), thread_row)
+    put(db, "set_message", new.messages.values(), message_row)
+    put(db, "set_suggestion", new.suggestions.values(), suggestion_row)
+    put(db, "add_event", new.events.values(), event_row)
     if new.events_floor:
         db.execute(Q["drop_events"], (new.events_floor,))
         db.execute(Q["set_meta"], ("events_floor", new.events_floor))
-    db.executemany(Q["set_digest"], map(digest_row, new.digests.values()))
-    here = [one for one in new.roster.values() if one is not None]
-    db.executemany(Q["set_agent"], map(agent_row, here))
-    left = [(principal,) for principal, one in new.roster.items() if one is None]
-    db.executemany(Q["drop_agent"], left)
+    put(db, "set_digest", new.digests.values(), digest_row)
+    put(db, "set_agent", [one for one in new.roster.values() if one is not None], agent_row)
+    gone = [principal for principal, one in new.roster.items() if one is None]
+    put(db, "drop_agent", gone, lambda principal: (principal,))
 
 
 def thread_of(row: tuple[Any, ...]) -> StoredThread:
