@@ -81,8 +81,8 @@ class Activations:
         self._closing: dict[str, asyncio.Event] = {}
         self._reuses: dict[str, int] = {}  # actor name -> documents it has held
         self._draining = False
-        self.tallies = Tallies(_now)
-        self.wakes = Wakes(catalog, _now)
+        self.tallies = Tallies(anyio.current_time)
+        self.wakes = Wakes(catalog, anyio.current_time)
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class Activations:
             await closing.wait()
         held = self._held.get(doc_id)
         if held is not None and held.route.key != dead:
-            held.used = _now()
+            held.used = anyio.current_time()
             return held.route
         if self._draining and doc_id not in self._opening:
             raise ShuttingDown("The server is shutting down.")
@@ -337,7 +337,7 @@ class Activations:
             # Before anybody else knows the route: nothing is written that sleepers miss.
             await self.wakes.tell(before.sleeping_at, route)
             self.tallies.wakes += predecessor is None
-        self._held[doc_id] = Held(route, holder, _now())
+        self._held[doc_id] = Held(route, holder, anyio.current_time())
         self.tallies.activations += 1
         self._reuses[holder.actor] = self._reuses.get(holder.actor, 0) + 1
         return activated
@@ -399,7 +399,7 @@ class Activations:
             await self._discard(held.holder)
             return True
         if not closed:
-            held.busy, held.used = True, _now()
+            held.busy, held.used = True, anyio.current_time()
             return False
         del self._held[doc_id]
         try:
@@ -473,7 +473,7 @@ class Activations:
                 log.warning("document %s: %s", doc_id, error.message)
 
     async def _note(self, held: Held, beat: Beat) -> None:
-        held.busy, held.used = beat.busy, _now() - beat.idle_s
+        held.busy, held.used = beat.busy, anyio.current_time() - beat.idle_s
         held.state = beat.whoami.state
         held.sole_gateway, held.still_s = beat.sole_gateway, beat.still_s
         await self._report(held, beat.report)
@@ -494,7 +494,3 @@ class Activations:
         if told != held.noted:
             await self._catalog.report(report.key.doc_id, *told)
             held.noted = told
-
-
-def _now() -> float:
-    return anyio.current_time()
