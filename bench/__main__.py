@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     idle_tabs_s: float
 
 
-BEGIN_WITHIN_S: Final = 15 * 60.0  # on a slow machine the last works are left out, and told
+BEGIN_WITHIN_S: Final = 30 * 60.0  # on a slow machine the last works are left out, and told
 BAR_DOCUMENTS: Final = 1_000  # what is promised; a full run does fewer, which take less time
 FULL: Final = Plan(
     beside=Amount(

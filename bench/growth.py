@@ -73,7 +73,7 @@ def hard(lengths: Sequence[int]) -> dict[str, Curve]:
 
 def _whole(shape: tuple[str, str, str], length: int) -> tuple[int, float]:
     head, part, end = shape
-    times = length // len(part + end) - 1
+    times = (length - len(head)) // len(part + end)
     source = head + part * times + end * times
 
     def there_and_back() -> None:
