@@ -73,7 +73,7 @@ def rehearse() -> None:
     except Exception:
         # A border: the process serves without it, only slower at first.
         log.exception("the rehearsal failed")
-    collected.collect_and_keep()
+    collected.give_back()
 
 
 async def _play(path: Path) -> None:
