@@ -30,11 +30,11 @@ from gateway.ports import RouterPort
 from gateway.rest.admin import AdminRest
 from gateway.rest.changed import ChangedRest
 from gateway.rest.chat import ChatRest
+from gateway.rest.documents import DocumentsRest
 from gateway.rest.events import EventsRest
 from gateway.rest.history import HistoryRest
 from gateway.rest.members import MembersRest
 from gateway.rest.openapi import openapi_route
-from gateway.rest.routes import Rest
 from gateway.rest.suggestions import SuggestionsRest
 from gateway.rest.tokens import TokensRest
 from gateway.rest.upkeep import UpkeepRest
@@ -103,7 +103,7 @@ def create_app(
 
 def _rest(context: ToolContext, authenticator: Authenticator, counts: GatewayCounts) -> list[Route]:
     return [
-        *Rest(context, authenticator).routes(),
+        *DocumentsRest(context, authenticator).routes(),
         *WritingRest(context, authenticator).routes(),
         *VerbsRest(context, authenticator).routes(),
         *ChatRest(context, authenticator).routes(),

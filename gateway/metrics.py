@@ -22,7 +22,7 @@ from starlette.routing import Route
 from gateway.auth import Authenticator
 from gateway.counts import GatewayCounts
 from gateway.mcp.context import ToolContext
-from gateway.rest.routes import answered
+from gateway.rest.responses import answered
 from shared.access import require
 from shared.directory_protocol import NodeStatus
 from shared.errors import DocactorError

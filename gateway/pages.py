@@ -25,15 +25,8 @@ from gateway.mcp import arguments
 from gateway.mcp.context import ToolContext
 from gateway.mcp.errors import unexpected
 from gateway.rest.problems import STATUS_BY_CODE, problem
-from gateway.rest.routes import (
-    Handler,
-    answered,
-    argument,
-    check_parameters,
-    json_response,
-    markdown_headers,
-    ordered,
-)
+from gateway.rest.requests import argument, check_parameters, ordered
+from gateway.rest.responses import Handler, answered, json_response, markdown_headers
 from shared.access import require
 from shared.directory_protocol import DocumentRows
 from shared.errors import DocactorError, Unauthenticated

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
-from gateway.rest.routes import answered, argument, check_parameters, json_response
-from shared.access import require
+from gateway.rest.handlers import Handlers, document_of
+from gateway.rest.requests import argument, check_parameters
+from gateway.rest.responses import answered, json_response
 from shared.directory_protocol import DocumentRow, NodeStatus
-from shared.protocol import Caller
 
 
-class AdminRest:
+class AdminRest(Handlers):
     """The handlers. The catalog decides who may delete. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         one = "/api/documents/{doc}"
@@ -35,40 +27,27 @@ class AdminRest:
 
     async def delete(self, request: Request) -> Response:
         """Deletes a document of the caller's. Says until when it can be had back."""
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
+        caller = await self._caller(request)
         check_parameters(request, ())
-        row: DocumentRow = await self._directory("delete_document", caller, _ref(request))
+        row: DocumentRow = await self._directory("delete_document", caller, document_of(request))
         return json_response(self._context.deleted(row, caller))
 
     async def undelete(self, request: Request) -> Response:
         """Brings a document back to whoever owned it, and to all others who had a role."""
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
+        caller = await self._caller(request)
         check_parameters(request, ())
-        row: DocumentRow = await self._directory("undelete_document", caller, _ref(request))
+        row: DocumentRow = await self._directory("undelete_document", caller, document_of(request))
         return json_response(self._context.summary(row, caller))
 
     async def drain(self, request: Request) -> Response:
         """Closes a node's documents; answers how far it is. `force=true`: with nowhere to go."""
-        await self._caller(request)
+        await self._caller(request, "admin")
         check_parameters(request, ("force",))
         force = argument("force", request.query_params.get("force"), arguments.flag) or False
         status: NodeStatus = await self._directory("drain_node", request.path_params["node"], force)
         return json_response(status)
 
     async def undrain(self, request: Request) -> Response:
-        await self._caller(request)
+        await self._caller(request, "admin")
         check_parameters(request, ())
         return json_response(await self._directory("undrain_node", request.path_params["node"]))
-
-    async def _directory(self, method: str, *args: object) -> Any:
-        return await self._context.router.directory(method, *args)
-
-    async def _caller(self, request: Request) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "admin")
-        return caller
-
-
-def _ref(request: Request) -> str:
-    ref: str = argument("doc", request.path_params["doc"], arguments.document)
-    return ref

@@ -10,14 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.digest import Digest
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
+from gateway.rest.handlers import Handlers, document_of
 from gateway.rest.orders import Number
-from gateway.rest.routes import answered, argument, json_response, queried, visitor
+from gateway.rest.requests import argument, queried
+from gateway.rest.responses import answered, unkept
 from gateway.what_changed import get_changes
-from shared.access import require
 from shared.protocol_changes import (
     Detail,
     GetChangesRequest,
@@ -56,12 +55,8 @@ class ReadableDigest(ListChangesResult, frozen=True, kw_only=True):
     titles: dict[str, str]
 
 
-class ChangedRest:
+class ChangedRest(Handlers):
     """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         return [
@@ -71,8 +66,8 @@ class ChangedRest:
 
     async def changed(self, request: Request) -> Response:
         """The tool `get_changes`."""
-        caller = await visitor(self._authenticator, request)
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
+        caller = await self._visitor(request)
+        ref = document_of(request)
         query = queried(request, ChangedQuery)
         asked = GetChangesRequest(
             argument("since", query.since, arguments.moment),
@@ -82,18 +77,12 @@ class ChangedRest:
         )
         told = await get_changes(self._context, ref, caller, asked)
         fields = msgspec.structs.asdict(told.result)
-        return _fresh(json_response(ReadableChanges(**fields, text=told.text)))
+        return unkept(ReadableChanges(**fields, text=told.text))
 
     async def digest(self, request: Request) -> Response:
         """The tool `list_changes`."""
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "read")
+        caller = await self._caller(request, "read")
         since = argument("since", queried(request, DigestQuery).since, arguments.moment)
         found = await Digest.of(self._context, caller, since)
         fields = msgspec.structs.asdict(found.result())
-        return _fresh(json_response(ReadableDigest(**fields, titles=found.titles)))
-
-
-def _fresh(answer: Response) -> Response:
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
+        return unkept(ReadableDigest(**fields, titles=found.titles))

@@ -10,30 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.chat_links import list_linked, read_linked
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
+from gateway.rest.handlers import Handlers, document_of
 from gateway.rest.orders import Key, Ref
-from gateway.rest.routes import (
-    answered,
-    argument,
-    check_parameters,
-    cursor_headers,
-    json_response,
-    ordered,
-    queried,
-    visitor,
-)
-from shared.access import require
-from shared.calls import ChatVerb
+from gateway.rest.requests import argument, check_parameters, ordered, queried
+from gateway.rest.responses import answered, cursor_headers, unkept
 from shared.limits import (
     DEFAULT_MESSAGES,
     MAX_DOCUMENT_BYTES,
     MAX_SAFE_INTEGER,
     MAX_SHOWN_MESSAGES,
 )
-from shared.protocol import Caller, ReadDocumentRequest, ReadDocumentResult
+from shared.protocol import ReadDocumentRequest, ReadDocumentResult
 from shared.protocol_chat import (
     DeleteMessageRequest,
     EditMessageRequest,
@@ -90,12 +79,8 @@ class ThreadList(msgspec.Struct, frozen=True):
     threads: tuple[ThreadInfo, ...]
 
 
-class ChatRest:
+class ChatRest(Handlers):
     """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         one = "/api/documents/{doc}"
@@ -113,15 +98,15 @@ class ChatRest:
 
     async def chats(self, request: Request) -> Response:
         """The tool `list_chats`."""
-        caller = await visitor(self._authenticator, request)
+        caller = await self._visitor(request)
         check_parameters(request, ())
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
+        ref = document_of(request)
         found = await self._context.router.call(ref, "list_chats", caller, ListChatsRequest())
-        return _answered(await list_linked(self._context, ref, found))
+        return unkept(await list_linked(self._context, ref, found))
 
     async def chat(self, request: Request) -> Response:
         """The tool `read_chat`."""
-        caller = await visitor(self._authenticator, request)
+        caller = await self._visitor(request)
         query = queried(request, ChatQuery)
         order = ReadChatRequest(
             argument("section_id", query.section_id, arguments.block),
@@ -129,27 +114,25 @@ class ChatRest:
             query.before_seq,
             query.limit,
         )
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
+        ref = document_of(request)
         found = await self._context.router.call(ref, "read_chat", caller, order)
-        return _answered(await read_linked(self._context, ref, found))
+        return unkept(await read_linked(self._context, ref, found))
 
     async def threads(self, request: Request) -> Response:
         """Every thread with all its messages, as they belong to the Markdown of the document."""
-        caller = await visitor(self._authenticator, request)
+        caller = await self._visitor(request)
         check_parameters(request, ())
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
+        ref = document_of(request)
         asked = ReadDocumentRequest(format="markdown", max_chars=MAX_DOCUMENT_BYTES, threads="all")
         read: ReadDocumentResult = await self._context.router.call(
             ref, "read_document", caller, asked
         )
         threads = () if read.threads is UNSET else read.threads
-        answer = json_response(ThreadList(read.cursor, threads))
-        answer.headers.update({**cursor_headers(read.cursor), "Cache-Control": "no-store"})
-        return answer
+        return unkept(ThreadList(read.cursor, threads), headers=cursor_headers(read.cursor))
 
     async def post(self, request: Request) -> Response:
         """The tool `post_chat_message`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "comment")
         body = await ordered(request, PostChatBody)
         order = PostChatMessageRequest(
             arguments.clean("text", body.text),
@@ -161,7 +144,7 @@ class ChatRest:
 
     async def reply(self, request: Request) -> Response:
         """The tool `reply`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "comment")
         body = await ordered(request, ReplyBody)
         thread_id = argument("thread", request.path_params["thread"], arguments.an_id)
         order = ReplyRequest(thread_id, arguments.clean("text", body.text), body.idempotency_key)
@@ -169,7 +152,7 @@ class ChatRest:
 
     async def edit(self, request: Request) -> Response:
         """The tool `edit_message`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "comment")
         body = await ordered(request, MessageBody)
         message_id = argument("message", request.path_params["message"], arguments.an_id)
         order = EditMessageRequest(message_id, arguments.clean("text", body.text))
@@ -177,7 +160,7 @@ class ChatRest:
 
     async def delete(self, request: Request) -> Response:
         """The tool `delete_message`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "comment")
         check_parameters(request, ())
         message_id = argument("message", request.path_params["message"], arguments.an_id)
         return await self._answer(
@@ -186,30 +169,8 @@ class ChatRest:
 
     async def resolve(self, request: Request) -> Response:
         """The tool `resolve_thread`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "comment")
         body = await ordered(request, ResolveBody)
         thread_id = argument("thread", request.path_params["thread"], arguments.an_id)
         order = ResolveThreadRequest(thread_id, body.resolved)
         return await self._answer(request, "resolve_thread", caller, order)
-
-    async def _answer(
-        self,
-        request: Request,
-        verb: ChatVerb,
-        caller: Caller,
-        order: msgspec.Struct,
-        status: int = 200,
-    ) -> Response:
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
-        return _answered(await self._context.router.call(ref, verb, caller, order), status)
-
-    async def _caller(self, request: Request) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "comment")
-        return caller
-
-
-def _answered(result: msgspec.Struct, status: int = 200) -> Response:
-    answer = json_response(result, status)
-    answer.headers["Cache-Control"] = "no-store"
-    return answer

@@ -22,18 +22,10 @@ from gateway.mcp import arguments
 from gateway.mcp.context import ToolContext
 from gateway.mcp.errors import unexpected
 from gateway.mcp.event_waiting import EventsWait
+from gateway.rest.handlers import Handlers, document_of
 from gateway.rest.orders import EventsQuery, JoinBody
-from gateway.rest.routes import (
-    answered,
-    argument,
-    check_parameters,
-    decoded,
-    json_response,
-    queried,
-    visitor,
-)
-from shared.access import require
-from shared.calls import EventVerb
+from gateway.rest.requests import argument, check_parameters, decoded, queried
+from gateway.rest.responses import UNKEPT, answered, unkept
 from shared.concurrency import Concurrency
 from shared.errors import DocactorError
 from shared.events.cursor import top_of
@@ -44,18 +36,16 @@ from shared.protocol_events import (
     LeaveRequest,
     ReadEventsRequest,
     ReadEventsResult,
-    RosterResult,
 )
 
 STREAM = "text/event-stream"
 
 
-class EventsRest:
+class EventsRest(Handlers):
     """The handlers. `routes` goes into the application."""
 
     def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
+        super().__init__(context, authenticator)
         self._streams = Concurrency(STREAMS_OF_ONE, "event streams at this gateway")
 
     def routes(self) -> list[Route]:
@@ -68,7 +58,7 @@ class EventsRest:
 
     async def events(self, request: Request) -> Response:
         """The tool `read_events`, or a stream for whoever accepts one."""
-        caller = await visitor(self._authenticator, request)
+        caller = await self._visitor(request)
         query = queried(request, EventsQuery)
         streams = STREAM in request.headers.get("accept", "")
         last = request.headers.get("last-event-id") if streams else None
@@ -76,30 +66,28 @@ class EventsRest:
         named = tuple(filter(None, (query.types or "").split(",")))
         types = tuple(argument("types", one.strip(), arguments.event_type) for one in named)
         asked = ReadEventsRequest(cursor, types, each=streams)
-        ref = _document(request)
+        ref = document_of(request)
         wait = EventsWait(self._context.router, self._context.held, ref, caller, asked)
         if streams:
             return await self._stream(caller, wait, asked)
-        answer = json_response(await wait.answer(query.wait))
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        return unkept(await wait.answer(query.wait))
 
     async def join(self, request: Request) -> Response:
         """The tool `join`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "read")
         check_parameters(request, ())
         body = decoded(await request.body() or b"{}", JoinBody)
         order = JoinRequest(arguments.clean("status", body.status))
         answer = await self._answer(request, "join", caller, order)
-        await self._context.seats.take(_document(request), caller)
+        await self._context.seats.take(document_of(request), caller)
         return answer
 
     async def leave(self, request: Request) -> Response:
         """The tool `leave`."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "read")
         check_parameters(request, ())
         answer = await self._answer(request, "leave", caller, LeaveRequest())
-        await self._context.seats.leave(_document(request), caller)
+        await self._context.seats.leave(document_of(request), caller)
         return answer
 
     async def _stream(
@@ -119,7 +107,7 @@ class EventsRest:
             except Exception as error:  # noqa: BLE001  the border: told an id, logged in full
                 yield _last(unexpected(error, "events"))
 
-        headers = {"Cache-Control": "no-store"}
+        headers = UNKEPT
         return EventSourceResponse(told(), ping=STREAM_ALIVE_S, sep="\n", headers=headers)
 
     async def _follow(
@@ -132,26 +120,6 @@ class EventsRest:
             if not (found.more or found.truncated):
                 await wait.wait(top_of(found.cursor), MAX_WAIT_S)
             found = await wait.read(again)
-
-    async def _answer(
-        self, request: Request, verb: EventVerb, caller: Caller, order: msgspec.Struct
-    ) -> Response:
-        result: RosterResult = await self._context.router.call(
-            _document(request), verb, caller, order
-        )
-        answer = json_response(result)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
-    async def _caller(self, request: Request) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "read")
-        return caller
-
-
-def _document(request: Request) -> str:
-    ref: str = argument("doc", request.path_params["doc"], arguments.document)
-    return ref
 
 
 def _messages(found: ReadEventsResult) -> list[ServerSentEvent]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
+from gateway.rest.handlers import Handlers
 from gateway.rest.orders import (
     CompareQuery,
     RestoreBody,
@@ -19,17 +15,9 @@ from gateway.rest.orders import (
     VersionQuery,
     VersionsQuery,
 )
-from gateway.rest.routes import (
-    answered,
-    argument,
-    check_parameters,
-    decoded,
-    json_response,
-    queried,
-)
-from shared.access import require
-from shared.calls import HistoryVerb
-from shared.protocol import Caller, Scope, WriteOptions
+from gateway.rest.requests import argument, ordered, queried
+from gateway.rest.responses import answered
+from shared.protocol import WriteOptions
 from shared.protocol_history import (
     CompareRequest,
     ListVersionsRequest,
@@ -39,15 +27,11 @@ from shared.protocol_history import (
 )
 
 
-class HistoryRest:
+class HistoryRest(Handlers):
     """The handlers. `routes` goes into the application.
 
     Whoever comes by a link without a token reads the document and not what was taken out of it.
     """
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         one = "/api/documents/{doc}"
@@ -90,8 +74,7 @@ class HistoryRest:
     async def save(self, request: Request) -> Response:
         """The tool `save_version`."""
         caller = await self._caller(request, "write")
-        check_parameters(request, ())
-        body = decoded(await request.body(), SaveVersionBody)
+        body = await ordered(request, SaveVersionBody)
         version = argument("version", body.version, arguments.version)
         order = SaveVersionRequest(arguments.clean("name", body.name), version)
         return await self._answer(request, "save_version", caller, order, 201)
@@ -99,29 +82,9 @@ class HistoryRest:
     async def restore(self, request: Request) -> Response:
         """The tool `restore`."""
         caller = await self._caller(request, "write")
-        check_parameters(request, ())
-        body = decoded(await request.body(), RestoreBody)
+        body = await ordered(request, RestoreBody)
         options = WriteOptions(
             body.base, dry_run=body.dry_run, idempotency_key=body.idempotency_key
         )
         order = RestoreRequest(argument("version", body.version, arguments.version), options)
         return await self._answer(request, "restore", caller, order)
-
-    async def _answer(
-        self,
-        request: Request,
-        verb: HistoryVerb,
-        caller: Caller,
-        order: msgspec.Struct,
-        status: int = 200,
-    ) -> Response:
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
-        result: Any = await self._context.router.call(ref, verb, caller, order)
-        answer = json_response(result, status)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
-    async def _caller(self, request: Request, scope: Scope) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, scope)
-        return caller

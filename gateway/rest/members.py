@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -10,20 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
-from gateway.rest.routes import (
-    answered,
-    argument,
-    check_parameters,
-    json_response,
-    ordered,
-    queried,
-)
+from gateway.rest.handlers import Handlers, document_of
+from gateway.rest.requests import argument, check_parameters, ordered, queried
+from gateway.rest.responses import answered, json_response, unkept
 from shared.access import require
 from shared.limits import MAX_PRINCIPAL_CHARS
-from shared.protocol import Caller, LinkRole, Role
+from shared.protocol import LinkRole, Role
 
 Principal = Annotated[
     str,
@@ -59,12 +52,8 @@ class TicketOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document: str
 
 
-class MembersRest:
+class MembersRest(Handlers):
     """The handlers. The catalog decides who may do this. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         members, link = "/api/documents/{doc}/members", "/api/documents/{doc}/link"
@@ -78,27 +67,27 @@ class MembersRest:
 
     async def members(self, request: Request) -> Response:
         """Who has a role on the document."""
-        caller, ref = await self._caller(request), _document(request)
+        caller, ref = await self._caller(request), document_of(request)
         check_parameters(request, ())
         return json_response(await self._directory("members", caller, ref))
 
     async def set(self, request: Request) -> Response:
         """Gives somebody a role. What they have open goes on with it at once."""
-        caller, ref = await self._caller(request), _document(request)
+        caller, ref = await self._caller(request), document_of(request)
         order = await ordered(request, MemberOrder)
         given = arguments.clean("principal", order.principal), order.role
         return json_response(await self._directory("set_member", caller, ref, *given))
 
     async def remove(self, request: Request) -> Response:
         """Takes somebody's role back. What they have open ends, unless the link lets them stay."""
-        caller, ref = await self._caller(request), _document(request)
+        caller, ref = await self._caller(request), document_of(request)
         query = queried(request, MemberQuery)
         gone = arguments.clean("principal", query.principal)
         return json_response(await self._directory("set_member", caller, ref, gone, None))
 
     async def set_link(self, request: Request) -> Response:
         """Says what everybody with the link may do."""
-        caller, ref = await self._caller(request), _document(request)
+        caller, ref = await self._caller(request), document_of(request)
         order = await ordered(request, LinkOrder)
         return json_response(await self._directory("set_link_role", caller, ref, order.role))
 
@@ -108,17 +97,4 @@ class MembersRest:
         require(caller, "read")
         order = await ordered(request, TicketOrder)
         ref = argument("document", order.document, arguments.document)
-        answer = json_response(await self._directory("create_ticket", caller, ref), 201)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
-    async def _directory(self, method: str, *args: object) -> Any:
-        return await self._context.router.directory(method, *args)
-
-    async def _caller(self, request: Request) -> Caller:
-        return await self._authenticator.of_header(request.headers.get("authorization"))
-
-
-def _document(request: Request) -> str:
-    ref: str = argument("doc", request.path_params["doc"], arguments.document)
-    return ref
+        return unkept(await self._directory("create_ticket", caller, ref), 201)

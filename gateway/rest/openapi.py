@@ -28,6 +28,7 @@ from gateway.rest.chat import (
     ResolveBody,
     ThreadList,
 )
+from gateway.rest.documents import FidelityList, ListQuery, NewDocument
 from gateway.rest.members import LinkOrder, MemberOrder, MemberQuery, TicketOrder
 from gateway.rest.orders import (
     BODIES,
@@ -43,7 +44,7 @@ from gateway.rest.orders import (
     VersionsQuery,
 )
 from gateway.rest.problems import MEDIA_TYPE, STATUS_BY_CODE
-from gateway.rest.routes import FidelityList, ListQuery, NewDocument, json_response
+from gateway.rest.responses import json_response
 from gateway.rest.suggestions import DecisionBody, SuggestBody, SuggestionsQuery
 from gateway.rest.tokens import AuditLog, AuditQuery, Revoked, TokenList, TokenOrder
 from gateway.rest.upkeep import NDJSON, BackupOrder

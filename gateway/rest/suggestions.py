@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -10,20 +10,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
+from gateway.rest.handlers import Handlers
 from gateway.rest.orders import EditBody, Key, Name, Number
-from gateway.rest.routes import answered, argument, json_response, ordered, queried
-from shared.access import require
-from shared.calls import SuggestionVerb
+from gateway.rest.requests import argument, ordered, queried
+from gateway.rest.responses import answered
 from shared.limits import (
     DEFAULT_SUGGESTIONS,
     MAX_SUGGESTION_NOTE,
     MAX_SUGGESTIONS,
     MAX_TEXT_EDITS,
 )
-from shared.protocol import Caller, Scope, TextEdit, WriteOptions
+from shared.protocol import TextEdit, WriteOptions
 from shared.protocol_suggestions import (
     DecideRequest,
     ListSuggestionsRequest,
@@ -61,12 +59,8 @@ class SuggestionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: Name | None = None
 
 
-class SuggestionsRest:
+class SuggestionsRest(Handlers):
     """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         one = "/api/documents/{doc}"
@@ -105,17 +99,3 @@ class SuggestionsRest:
             body.decision, body.id, body.group, WriteOptions(body.base, dry_run=body.dry_run)
         )
         return await self._answer(request, "decide_suggestion", caller, order)
-
-    async def _answer(
-        self, request: Request, verb: SuggestionVerb, caller: Caller, order: msgspec.Struct
-    ) -> Response:
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
-        result: Any = await self._context.router.call(ref, verb, caller, order)
-        answer = json_response(result)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
-    async def _caller(self, request: Request, scope: Scope) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, scope)
-        return caller

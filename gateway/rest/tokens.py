@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -10,22 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext
-from gateway.rest.routes import (
-    answered,
-    argument,
-    check_parameters,
-    json_response,
-    ordered,
-    queried,
-)
-from shared.access import require, scopes_of
+from gateway.rest.handlers import Handlers
+from gateway.rest.requests import argument, check_parameters, ordered, queried
+from gateway.rest.responses import answered, json_response, unkept
+from shared.access import scopes_of
 from shared.budget import Allowance
 from shared.directory_protocol import AuditRow, NewToken, TokenRow
 from shared.limits import DEFAULT_AUDIT, MAX_AUDIT
-from shared.protocol import Caller
 
 _SCOPE: Final = "One or more of read, comment, suggest, write, admin; each brings what it needs"
 
@@ -72,12 +64,8 @@ class AuditLog(msgspec.Struct, frozen=True):
     rows: tuple[AuditRow, ...]
 
 
-class TokensRest:
+class TokensRest(Handlers):
     """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         return [
@@ -89,7 +77,7 @@ class TokensRest:
 
     async def create(self, request: Request) -> Response:
         """A token in the name of whoever asks; its text is in this answer and nowhere else."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "admin")
         order = await ordered(request, TokenOrder)
         made: NewToken = await self._directory(
             "create_token",
@@ -102,19 +90,17 @@ class TokensRest:
             await self._ids(order.documents),
             caller.principal,
         )
-        answer = json_response(made, 201)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        return unkept(made, 201)
 
     async def tokens(self, request: Request) -> Response:
         """Every token, also those that no longer count."""
-        await self._caller(request)
+        await self._caller(request, "admin")
         check_parameters(request, ())
         return json_response(TokenList(await self._directory("list_tokens")))
 
     async def revoke(self, request: Request) -> Response:
         """Ends a token: what goes on under it is closed, on every gateway."""
-        caller = await self._caller(request)
+        caller = await self._caller(request, "admin")
         check_parameters(request, ())
         token_id = request.path_params["id"]
         await self._directory("revoke_token", token_id, caller.principal)
@@ -122,7 +108,7 @@ class TokensRest:
 
     async def audit(self, request: Request) -> Response:
         """Who gave, took and deleted what."""
-        await self._caller(request)
+        await self._caller(request, "admin")
         query = queried(request, AuditQuery)
         return json_response(AuditLog(await self._directory("audit", query.limit)))
 
@@ -131,11 +117,3 @@ class TokensRest:
             return None
         refs = [argument("documents", ref, arguments.document) for ref in documents]
         return frozenset([await self._directory("resolve", ref) for ref in refs])
-
-    async def _directory(self, method: str, *args: object) -> Any:
-        return await self._context.router.directory(method, *args)
-
-    async def _caller(self, request: Request) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "admin")
-        return caller

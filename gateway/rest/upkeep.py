@@ -11,12 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
-from gateway.mcp.context import ToolContext
 from gateway.mcp.errors import unexpected
-from gateway.rest.routes import answered, check_parameters, ordered
+from gateway.rest.handlers import Handlers
+from gateway.rest.requests import check_parameters, ordered
+from gateway.rest.responses import UNKEPT, answered
 from gateway.upkeep import Step, back_up, check_all
-from shared.access import require
 from shared.errors import DocactorError
 
 NDJSON: Final = "application/x-ndjson"
@@ -28,12 +27,8 @@ class BackupOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str
 
 
-class UpkeepRest:
+class UpkeepRest(Handlers):
     """The handlers; both need scope `admin`. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         return [
@@ -43,15 +38,13 @@ class UpkeepRest:
 
     async def backup(self, request: Request) -> Response:
         """Copies everything to a folder; the last line has the manifest, or an `error`."""
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "admin")
+        caller = await self._caller(request, "admin")
         order = await ordered(request, BackupOrder)
         return _lines(back_up(self._context.router, caller, Path(order.folder)))
 
     async def check(self, request: Request) -> Response:
         """Checks everything; a line for each document, or an `error`."""
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "admin")
+        caller = await self._caller(request, "admin")
         check_parameters(request, ())
         return _lines(check_all(self._context.router, caller))
 
@@ -66,7 +59,7 @@ def _lines(steps: AsyncIterator[Step]) -> Response:
         except Exception as error:  # noqa: BLE001  the border: told an id, logged in full
             yield _told(unexpected(error, "upkeep"))
 
-    return StreamingResponse(lines(), media_type=NDJSON, headers={"Cache-Control": "no-store"})
+    return StreamingResponse(lines(), media_type=NDJSON, headers=UNKEPT)
 
 
 def _told(error: DocactorError) -> bytes:

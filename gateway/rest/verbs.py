@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.context import ToolContext, read_markdown
+from gateway.mcp.context import read_markdown
 from gateway.mcp.quoting_tools import move_request
 from gateway.mcp.waiting import ChangesWait
+from gateway.rest.handlers import Handlers, document_of
 from gateway.rest.orders import (
     BODIES,
     ChangesQuery,
@@ -25,23 +25,14 @@ from gateway.rest.orders import (
     ReplaceTextBody,
     WriteBody,
 )
-from gateway.rest.routes import (
-    Handler,
-    answered,
-    argument,
-    cursor_headers,
-    json_response,
-    ordered,
-    queried,
-    visitor,
-)
+from gateway.rest.requests import argument, ordered, queried
+from gateway.rest.responses import Handler, answered, cursor_headers, json_response, unkept
 from shared.access import require, to_write
 from shared.calls import WriteVerb
 from shared.errors import InvalidCursor
 from shared.events.cursor import is_cursor_of_events
 from shared.ids import BlockRef
 from shared.protocol import (
-    Caller,
     DeleteRequest,
     InsertRequest,
     PatchRequest,
@@ -58,12 +49,8 @@ from shared.protocol import (
 )
 
 
-class VerbsRest:
+class VerbsRest(Handlers):
     """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         one = "/api/documents/{doc}"
@@ -79,7 +66,7 @@ class VerbsRest:
 
     async def read(self, request: Request) -> Response:
         """The tool `read_document`."""
-        caller, ref = await visitor(self._authenticator, request), _document(request)
+        caller, ref = await self._visitor(request), document_of(request)
         query = queried(request, ReadQuery)
         asked = ReadDocumentRequest(
             section_id=_block("section_id", query.section_id),
@@ -93,13 +80,11 @@ class VerbsRest:
         result: ReadDocumentResult = await self._context.router.call(
             ref, "read_document", caller, asked
         )
-        answer = json_response(result)
-        answer.headers.update({**cursor_headers(result.cursor), "Cache-Control": "no-store"})
-        return answer
+        return unkept(result, headers=cursor_headers(result.cursor))
 
     async def changes(self, request: Request) -> Response:
         """The tool `read_changes`."""
-        caller, ref = await visitor(self._authenticator, request), _document(request)
+        caller, ref = await self._visitor(request), document_of(request)
         if is_cursor_of_events(request.query_params.get("cursor", "")):
             raise InvalidCursor("cursor: it is one of events; read_changes has its own.")
         query = queried(request, ChangesQuery)
@@ -110,13 +95,12 @@ class VerbsRest:
             format=query.format,
         )
         wait = ChangesWait(self._context.router, self._context.held, ref, caller, asked)
-        answer = json_response(await wait.answer(query.wait, query.settle))
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        return unkept(await wait.answer(query.wait, query.settle))
 
     def _writing(self, verb: WriteVerb) -> Handler:
         async def write(request: Request) -> Response:
-            caller, ref = await self._caller(request), _document(request)
+            # The least that a write may need: its body says.
+            caller, ref = await self._caller(request, "suggest"), document_of(request)
             body = await ordered(request, BODIES[verb])
             require(caller, to_write(body.mode))
             order = await write_request(body)
@@ -124,11 +108,6 @@ class VerbsRest:
             return json_response(result)
 
         return write
-
-    async def _caller(self, request: Request) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "suggest")  # the least that a write may need: its body says
-        return caller
 
 
 async def write_request(body: WriteBody) -> WriteRequest:
@@ -176,11 +155,6 @@ async def _with_markdown(
         case ReplaceBody():
             start: BlockRef = argument("from", body.start, arguments.block)
             return ReplaceRequest(start, _block("to", body.end), blocks, options, notes)
-
-
-def _document(request: Request) -> str:
-    ref: str = argument("doc", request.path_params["doc"], arguments.document)
-    return ref
 
 
 def _block(name: str, value: str | None) -> BlockRef | None:

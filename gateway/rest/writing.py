@@ -10,19 +10,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
 from gateway.mcp.arguments import Unfit
-from gateway.mcp.context import ToolContext, read_markdown
-from gateway.rest.routes import (
+from gateway.mcp.context import read_markdown
+from gateway.rest.handlers import Handlers, document_of
+from gateway.rest.requests import (
     TEXT_TYPES,
-    answered,
     argument,
     check_parameters,
-    cursor_headers,
-    json_response,
+    content_type,
     markdown_body,
 )
+from gateway.rest.responses import answered, cursor_headers, json_response
 from shared.access import require, to_write
 from shared.errors import InvalidArgument
 from shared.limits import MAX_IDEMPOTENCY_KEY, MAX_SUGGESTION_NOTE
@@ -37,12 +36,8 @@ _ON_CONFLICT: Final = ("merge", "reject")
 _TAG: Final = re.compile(r'(?:W/)?"([^"]*)"\Z')
 
 
-class WritingRest:
+class WritingRest(Handlers):
     """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
 
     def routes(self) -> list[Route]:
         return [Route("/api/documents/{doc}.md", answered(self.put), methods=["PUT"])]
@@ -54,12 +49,11 @@ class WritingRest:
         since is merged, as everywhere, so an older tag is no failed precondition. With
         `suggestions=critic` what the body has in CriticMarkup is suggested, and nothing changes.
         """
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, "suggest")
+        caller = await self._caller(request, "suggest")
         options = _options(request)
         require(caller, to_write(options.mode))
-        ref = argument("doc", request.path_params["doc"], arguments.document)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        ref = document_of(request)
+        kind = content_type(request)
         if kind not in TEXT_TYPES:
             raise InvalidArgument("Content-Type: send text/markdown.")
         text = markdown_body(await request.body())

@@ -1,13 +1,8 @@
-"""REST, as the command line uses it: documents in and out, tokens, status.
-
-Answers are the result Structs as JSON, errors are problem details. Handlers raise domain errors;
-`answered` is their border.
-"""
+"""REST of documents, in and out as Markdown, and of whether this server is ready."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final
 
 import anyio
 import msgspec
@@ -16,32 +11,38 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.auth import Authenticator
 from gateway.mcp import arguments
-from gateway.mcp.arguments import Unfit
-from gateway.mcp.context import ToolContext, read_markdown
-from gateway.mcp.errors import unexpected
-from gateway.rest.problems import problem
+from gateway.mcp.context import read_markdown
+from gateway.rest.handlers import Handlers, document_of
+from gateway.rest.requests import (
+    TEXT_TYPES,
+    argument,
+    check_parameters,
+    content_type,
+    markdown_body,
+    ordered,
+)
+from gateway.rest.responses import (
+    UNKEPT,
+    answered,
+    cursor_headers,
+    fidelity_of,
+    json_response,
+    markdown_headers,
+    unkept,
+)
 from gateway.times import iso
-from shared.access import require
 from shared.directory_protocol import Created, DirectoryStatus, DocumentRows
-from shared.errors import DocactorError, InvalidArgument, UnsupportedMarkup
+from shared.errors import DocactorError, InvalidArgument
 from shared.limits import DEFAULT_LIST, MAX_DOCUMENT_BYTES, MAX_LIST, READY_S
 from shared.protocol import (
-    Caller,
     DocumentPage,
     FidelityNote,
     ReadDocumentRequest,
     ReadDocumentResult,
-    Scope,
     to_json_value,
 )
 
-T = TypeVar("T")
-Q = TypeVar("Q", bound=msgspec.Struct)
-Handler = Callable[[Request], Awaitable[Response]]
-
-TEXT_TYPES: Final = ("", "text/markdown", "text/plain", "application/octet-stream")
 _CREATE_PARAMETERS: Final = {"title", "slug", "idempotency_key", "expires"}
 
 
@@ -71,12 +72,8 @@ class FidelityList(msgspec.Struct, frozen=True):
     fidelity: tuple[FidelityNote, ...]
 
 
-class Rest:
-    """The handlers. `routes` goes into the application."""
-
-    def __init__(self, context: ToolContext, authenticator: Authenticator) -> None:
-        self._context = context
-        self._authenticator = authenticator
+class DocumentsRest(Handlers):
+    """What there is, and what it says."""
 
     def routes(self) -> list[Route]:
         return [
@@ -97,7 +94,7 @@ class Rest:
         """A document could be opened now: 200, else 503."""
         try:
             with anyio.fail_after(READY_S):
-                status: DirectoryStatus = await self._context.router.directory("status")
+                status: DirectoryStatus = await self._directory("status")
         except (TimeoutError, DocactorError):
             return json_response({"status": "no directory"}, 503)
         ready = status.ready and not status.draining
@@ -108,7 +105,7 @@ class Rest:
         caller = await self._caller(request, "write")
         order = await _new_document(request)
         parsed = await read_markdown(order.markdown, framed=False)
-        made: Created = await self._context.router.directory(
+        made: Created = await self._directory(
             "create_document",
             caller,
             order.title,
@@ -130,7 +127,7 @@ class Rest:
         check_parameters(request, ListQuery.__struct_fields__)
         deleted = argument("deleted", query.get("deleted"), arguments.flag) or False
         limit = argument("limit", query.get("limit"), _limit) or DEFAULT_LIST
-        rows: DocumentRows = await self._context.router.directory(
+        rows: DocumentRows = await self._directory(
             "list_documents", caller, query.get("query", ""), limit, query.get("before"), deleted
         )
         summary = self._context.deleted if deleted else self._context.summary
@@ -147,141 +144,40 @@ class Rest:
         shown = argument("suggestions", request.query_params.get("suggestions"), _critic)
         ref, result = await self._whole(request, critic=shown is not None)
         text = "" if result.markdown is UNSET else result.markdown
-        headers = {**markdown_headers(ref, result), "Cache-Control": "no-store"}
+        headers = {**markdown_headers(ref, result), **UNKEPT}
         return Response(text.encode(), 200, headers, "text/markdown")
 
     async def fidelity(self, request: Request) -> Response:
         """What the Markdown of the whole document leaves out."""
         check_parameters(request, ())
         _, result = await self._whole(request)
-        answer = json_response(FidelityList(result.cursor, _notes(result)))
-        answer.headers.update({**cursor_headers(result.cursor), "Cache-Control": "no-store"})
-        return answer
+        return unkept(
+            FidelityList(result.cursor, fidelity_of(result)), headers=cursor_headers(result.cursor)
+        )
 
     async def _whole(
         self, request: Request, *, critic: bool = False
     ) -> tuple[str, ReadDocumentResult]:
-        caller = await visitor(self._authenticator, request)
-        ref: str = argument("doc", request.path_params["doc"], arguments.document)
+        caller = await self._visitor(request)
+        ref = document_of(request)
         asked = ReadDocumentRequest(format="markdown", max_chars=MAX_DOCUMENT_BYTES, critic=critic)
         return ref, await self._context.router.call(ref, "read_document", caller, asked)
 
     async def status(self, request: Request) -> Response:
         await self._caller(request, "read")
         check_parameters(request, ())
-        status: DirectoryStatus = await self._context.router.directory("status")
+        status: DirectoryStatus = await self._directory("status")
         return json_response(status)
-
-    async def _caller(self, request: Request, scope: Scope) -> Caller:
-        caller = await self._authenticator.of_header(request.headers.get("authorization"))
-        require(caller, scope)
-        return caller
-
-
-async def visitor(authenticator: Authenticator, request: Request) -> Caller:
-    """Who wants to read: somebody with a token, or anybody, as the document's link allows."""
-    caller = await authenticator.of_visitor(request.headers.get("authorization"))
-    require(caller, "read")
-    return caller
-
-
-def answered(handler: Handler) -> Handler:
-    """`handler` with its exceptions as problem details."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except DocactorError as error:
-            return problem(error)
-        except Exception as error:  # noqa: BLE001  the border: told an id, logged in full
-            return problem(unexpected(error, request.url.path))
-
-    return answer
-
-
-def _notes(result: ReadDocumentResult) -> tuple[FidelityNote, ...]:
-    return () if result.fidelity is UNSET else result.fidelity
-
-
-def markdown_headers(ref: str, result: ReadDocumentResult) -> dict[str, str]:
-    """Of a whole document's Markdown: its instant, what it leaves out, and where that is listed."""
-    notes = _notes(result)
-    headers = {**cursor_headers(result.cursor), "Docactor-Fidelity": str(len(notes))}
-    if notes:
-        headers["Link"] = f'</api/documents/{ref}/fidelity>; rel="describedby"'
-    return headers
-
-
-def cursor_headers(cursor: int) -> dict[str, str]:
-    """The cursor of an answer, by its own name and as the tag HTTP clients send back."""
-    return {"Docactor-Cursor": str(cursor), "ETag": f'"{cursor}"'}
-
-
-def json_response(value: Any, status: int = 200) -> Response:
-    """A Struct or plain values as a JSON answer."""
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
 async def _new_document(request: Request) -> NewDocument:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = content_type(request)
     if kind == "application/json":
         return await ordered(request, NewDocument)
     if kind not in TEXT_TYPES:
         raise InvalidArgument("Content-Type: send text/markdown or application/json.")
     check_parameters(request, _CREATE_PARAMETERS)
     return NewDocument(markdown_body(await request.body()), **request.query_params)
-
-
-def check_parameters(request: Request, known: Collection[str]) -> None:
-    """Refuse query parameters that are not `known`: a misspelt one would go unnoticed."""
-    unknown = sorted(set(request.query_params) - set(known))
-    if unknown:
-        raise InvalidArgument(f"{unknown[0][:64]}: no such parameter.")
-
-
-def markdown_body(body: bytes) -> str:
-    """A body that is Markdown. Raises UnsupportedMarkup where it is no UTF-8."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise UnsupportedMarkup(f"body: not UTF-8 at byte {error.start}.") from error
-
-
-def queried(request: Request, kind: type[Q]) -> Q:
-    """The query parameters as a Struct; numbers and flags are read from their words."""
-    given = request.query_params
-    try:
-        query = msgspec.convert(dict(given), kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise InvalidArgument(f"query: {error}.") from error
-    for field in msgspec.structs.fields(kind):
-        if field.encode_name in given and getattr(query, field.name) is None:
-            raise InvalidArgument(f"{field.encode_name}: null is no value; leave it out.")
-    return query
-
-
-async def ordered(request: Request, kind: type[T]) -> T:
-    """A JSON body as a Struct, of a request that takes no parameters beside it."""
-    check_parameters(request, ())
-    return decoded(await request.body(), kind)
-
-
-def decoded(body: bytes, kind: type[T]) -> T:
-    """A JSON body as a Struct."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidArgument(f"body: {error}.") from error
-
-
-def argument(name: str, value: str | None, read: Callable[[object], Any]) -> Any:
-    """A parameter read as the tools read it; None when it is absent."""
-    if value is None:
-        return None
-    try:
-        return read(value)
-    except Unfit as error:
-        raise error.kind(f"{name}: {error.text}", field=name) from error
 
 
 def _critic(value: object) -> str:
