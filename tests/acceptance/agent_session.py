@@ -6,14 +6,13 @@ python -m tests.acceptance.agent_session docs/tutorial/an-agents-session.md
 from __future__ import annotations
 
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
-from tests.acceptance.recorded_session import Session, content
+from tests.acceptance.recorded_session import Session, content, record
 from tests.acceptance.server import Server
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "an-agents-session.md"
@@ -130,13 +129,5 @@ def _meet(session: Session, server: Server, ann: str, doc: str, anchor: str) -> 
     session.call("read_document", doc_id=doc, format="markdown")
 
 
-def main(page: str) -> None:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Server(Path(folder) / "data", "--workers", "1") as server,
-    ):
-        Path(page).write_text(play(server), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    record(play, *sys.argv[1:])

@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import random
 import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -132,3 +135,12 @@ def content(result: dict[str, Any]) -> str:
     lines = result["content"][0]["text"].split("\n")
     first, last = (at for at, line in enumerate(lines) if NONCE.match(line))
     return "\n".join(lines[first + 1 : last])
+
+
+def record(play: Callable[[Server], str], page: str) -> None:
+    """Plays a session on a server of its own and writes its page."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Server(Path(folder) / "data", "--workers", "1") as server,
+    ):
+        Path(page).write_text(play(server), encoding="utf-8")

@@ -6,13 +6,12 @@ python -m tests.acceptance.review_session docs/tutorial/a-review.md
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
-from tests.acceptance.recorded_session import Session
+from tests.acceptance.recorded_session import Session, record
 from tests.acceptance.server import Server
 from tests.acceptance.test_roles import grant
 from tests.acceptance.test_tokens import made as made_token
@@ -135,13 +134,5 @@ def _see(session: Session, slug: str, cursor: int) -> None:
     session.call("read_document", doc_id=slug, format="markdown")
 
 
-def main(page: str) -> None:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Server(Path(folder) / "data", "--workers", "1") as server,
-    ):
-        Path(page).write_text(play(server), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    record(play, *sys.argv[1:])

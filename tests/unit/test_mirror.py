@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import random
-from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 from pycrdt import XmlElement, XmlText
 
-from actors.document.document import Document
-from actors.storage.store_memory import MemoryStore
-from actors.storage.stored import DocumentStore
 from shared.budget import Allowance
 from shared.feed.mirror import Mirror
-from shared.markdown.parse import parse
 from shared.protocol import Caller, ReadChangesRequest, ReadDocumentRequest
 from shared.protocol_history import RestoreRequest, SaveVersionRequest
 from shared.tree import Node
 from shared.yjs.blocks import read
 from shared.yjs.update import decode_state_vector
+from tests.unit.document_machine import DocumentMachine
 from tests.unit.editors import Editor
 from tests.unit.mirror_writer import WHOLE, Texts, Writer
 
@@ -63,6 +58,7 @@ class Seeded(random.Random):
         return f"Seeded({self.first})"
 
 
+people = st.integers(0, 1)
 writers = st.sampled_from(["alone", "alone", "twin", "other twin"])
 verbs = st.sampled_from(
     ["patch", "patch", "patch", "insert", "replace", "delete", "move", "replace_text"]
@@ -70,23 +66,12 @@ verbs = st.sampled_from(
 randoms = st.builds(Seeded, st.integers(0, 2**32 - 1))
 
 
-class MirrorMachine(RuleBasedStateMachine):
+class MirrorMachine(DocumentMachine):
     """Two editors, one of which strips ids; an agent that writes; two readers, one that pages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.runner = asyncio.Runner()
-        self.now = 1_700_000_000_000
-        self.ids = random.Random(7)
 
     @initialize()
     def begin(self) -> None:
-        self.store = MemoryStore()
-        self.document = self.run(self.opened(seed=parse(START).blocks))
-        self.editors = {
-            "ann": Editor(self.document, ANN, keeps_ids=True),
-            "bob": Editor(self.document, BOB, keeps_ids=False),
-        }
+        self.begin_with(START, ANN, BOB)
         self.writers: dict[str, Writer] = {}
         for who in ("alone", "twin", "other twin"):
             self.begin_again(who)
@@ -95,21 +80,10 @@ class MirrorMachine(RuleBasedStateMachine):
         self.mirror = Mirror(self.run(self.document.read_document(FOLLOWER, WHOLE)))
         self.slow = Mirror(self.run(self.document.read_document(SLOW, WHOLE)))
 
-    async def opened(self, **options: Any) -> Document:
-        async def opener() -> DocumentStore:
-            return self.store
-
-        return await Document.start(
-            opener, clock=lambda: self.now, choose=self.ids.choice, caller=ANN, **options
-        )
-
-    def run(self, awaitable: Any) -> Any:
-        return self.runner.run(awaitable)
-
     # --- people ---
 
-    @rule(rng=randoms, who=st.sampled_from(["ann", "bob"]), acts=st.integers(1, 3))
-    def edit(self, rng: random.Random, who: str, acts: int) -> None:
+    @rule(rng=randoms, who=people, acts=st.integers(1, 3))
+    def edit(self, rng: random.Random, who: int, acts: int) -> None:
         editor = self.editors[who]
         for _ in range(acts):
             editor.act(rng)
@@ -119,18 +93,18 @@ class MirrorMachine(RuleBasedStateMachine):
     async def handed_over(self, editor: Editor) -> None:
         editor.hand_over()
 
-    @rule(rng=randoms, who=st.sampled_from(["ann", "bob"]))
-    def type_offline(self, rng: random.Random, who: str) -> None:
+    @rule(rng=randoms, who=people)
+    def type_offline(self, rng: random.Random, who: int) -> None:
         self.editors[who].act(rng)
 
-    @rule(who=st.sampled_from(["ann", "bob"]))
-    def pull(self, who: str) -> None:
+    @rule(who=people)
+    def pull(self, who: int) -> None:
         self.editors[who].pull()
 
     @rule(rng=randoms)
     def what_comes_too_early(self, rng: random.Random) -> None:
         """Bob builds on what Ann has not sent yet; it shows when hers comes, and then once."""
-        ann, bob = self.editors["ann"], self.editors["bob"]
+        ann, bob = self.editors
         ann.act(rng)
         bob.take(ann)
         bob.act(rng)
@@ -237,17 +211,12 @@ class MirrorMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.run(self.document.close())
-        self.store = self.store.reopened()
-        self.document = self.run(self.opened())
-        self.reconnect()
+        self.reopen()
 
-    def reconnect(self) -> None:
-        """To what was loaded. Editors say what it lacks when they next push."""
+    def open_again(self) -> None:
+        super().open_again()
         for writer in self.writers.values():
             writer.document = self.document
-        for editor in self.editors.values():
-            editor.document = self.document
 
     @rule()
     def crash(self) -> None:
@@ -256,8 +225,7 @@ class MirrorMachine(RuleBasedStateMachine):
         left = self.store.reopened()
         self.run(self.document.close())
         self.store = left
-        self.document = self.run(self.opened())
-        self.reconnect()
+        self.open_again()
         after = self.run(self.document.read_document(FOLLOWER, WHOLE))
         assert after == before
         for who in self.writers:  # what was shown is stored now and then: who goes on reads again
@@ -266,28 +234,27 @@ class MirrorMachine(RuleBasedStateMachine):
     @invariant()
     def it_is_known_as_it_is(self) -> None:
         """Every block has an id of its own; what writes are planned against is what is read."""
-        if hasattr(self, "document"):
+        if self.begun:
             live = self.document._keeper.live
             planned = [one.text for one in live.present()]
             assert planned == [live.text(block_id) for block_id in live.index.ids]
             assert len(set(live.index.ids)) == len(planned)
 
     def teardown(self) -> None:
-        if hasattr(self, "document"):
+        if self.begun:
             self.run(self.converged())
-            self.run(self.document.close())
-        self.runner.close()
+        self.end()
 
     async def converged(self) -> None:
         """All say what they have, in any order: then all have the same, and so have the readers."""
-        for editor in (*self.editors.values(), *self.editors.values()):
+        for editor in (*self.editors, *self.editors):
             editor.hand_over()
             editor.answer()
-        for editor in self.editors.values():
+        for editor in self.editors:
             editor.pull()
             vector = decode_state_vector(editor.doc.get_state())
             assert vector == decode_state_vector(self.document.state_vector())
-        ann, bob = (trees(editor) for editor in self.editors.values())
+        ann, bob = (trees(editor) for editor in self.editors)
         assert ann == bob
         for writer in self.writers.values():
             await writer.follow()

@@ -41,7 +41,7 @@ def walk(seed: int) -> None:
 
 def step(machine: MirrorMachine, rng: random.Random) -> None:
     rule, within = rng.choice(RULES), Seeded(rng.randrange(2**32))
-    person = rng.choice(["ann", "bob"])
+    person = rng.choice([0, 1])
     match rule:
         case "edit":
             machine.edit(within, person, rng.randint(1, 3))

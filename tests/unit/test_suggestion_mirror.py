@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 from collections import Counter
@@ -10,12 +9,10 @@ from typing import Any, Final
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 from msgspec import UNSET
 
-from actors.document.document import Document
-from actors.storage.store_memory import MemoryStore
-from actors.storage.stored import DocumentStore, NotCommittedError
+from actors.storage.stored import NotCommittedError
 from shared.budget import Allowance
 from shared.errors import Refused, StorageUnavailable
 from shared.feed.mirror import Mirror
@@ -46,6 +43,7 @@ from shared.protocol_suggestions import (
 from shared.suggestions.edits import Edit
 from shared.suggestions.info import SuggestionInfo
 from tests.amount import amount
+from tests.unit.document_machine import DocumentMachine
 from tests.unit.editors import Editor
 from tests.unit.mirror_writer import Texts, edit_pairs
 from tests.unit.test_mirror import START, Seeded
@@ -69,39 +67,16 @@ randoms = st.builds(Seeded, st.integers(0, 2**32 - 1))
 deciding = st.sampled_from(["accept", "accept", "accept", "reject"])
 
 
-class SuggestionMachine(RuleBasedStateMachine):
+class SuggestionMachine(DocumentMachine):
     """Two people type, an agent suggests, somebody decides, a reader follows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.runner = asyncio.Runner()
-        self.now = 1_700_000_000_000
-        self.ids = random.Random(7)
 
     @initialize()
     def begin(self) -> None:
-        self.store = MemoryStore()
-        self.document = self.run(self.opened(seed=parse(START).blocks))
-        self.editors = [
-            Editor(self.document, ANN, keeps_ids=True),
-            Editor(self.document, BOB, keeps_ids=False),
-        ]
+        self.begin_with(START, ANN, BOB)
         read = self.run(self.document.read_document(FOLLOWER, WHOLE))
         self.mirror = Mirror(read)
         self.followed: dict[str, SuggestionInfo] = {}
         self.known: Mirror | None = None  # what the agent read, however long ago
-
-    async def opened(self, **options: Any) -> Document:
-        async def opener() -> DocumentStore:
-            self.store = self.store.reopened() if self.store.closed else self.store
-            return self.store
-
-        return await Document.start(
-            opener, clock=lambda: self.now, choose=self.ids.choice, caller=ANN, **options
-        )
-
-    def run(self, awaitable: Any) -> Any:
-        return self.runner.run(awaitable)
 
     def texts(self) -> Texts:
         return Mirror(self.run(self.document.read_document(FOLLOWER, WHOLE))).texts
@@ -258,18 +233,13 @@ class SuggestionMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         before = self.open_ones()
-        self.run(self.document.close())
-        self.store = self.store.reopened()
-        self.document = self.run(self.opened())
-        for editor in self.editors:
-            editor.document = self.document
+        self.reopen()
         assert self.open_ones() == before
 
     def teardown(self) -> None:
-        if hasattr(self, "document"):
+        if self.begun:
             self.follow(1_000_000)
-            self.run(self.document.close())
-        self.runner.close()
+        self.end()
 
 
 SuggestionMirrorTest = SuggestionMachine.TestCase

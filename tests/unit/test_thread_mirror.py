@@ -8,15 +8,12 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
-from actors.document.document import Document
-from actors.storage.store_memory import MemoryStore
-from actors.storage.stored import CommitUnknownError, DocumentStore, NotCommittedError
+from actors.storage.stored import CommitUnknownError, NotCommittedError
 from shared.discussion.quotes import needle_of
 from shared.errors import DocactorError, InvalidArgument, StorageUnavailable
 from shared.ids import BlockRef
-from shared.markdown.parse import parse
 from shared.protocol import Caller, ReadChangesRequest, ReadDocumentRequest, ReadDocumentResult
 from shared.protocol_chat import (
     DeleteMessageRequest,
@@ -29,7 +26,7 @@ from shared.protocol_chat import (
 )
 from shared.protocol_history import RestoreRequest, SaveVersionRequest
 from tests.amount import amount
-from tests.unit.editors import Editor
+from tests.unit.document_machine import DocumentMachine
 from tests.unit.mirror_writer import Writer
 from tests.unit.test_mirror import (
     ANN,
@@ -75,41 +72,19 @@ class ThreadMirror:
         }
 
 
-class ThreadMachine(RuleBasedStateMachine):
+class ThreadMachine(DocumentMachine):
     """Two editors, an agent that writes, three who talk, and two readers, one of which pages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.runner = asyncio.Runner()
-        self.now = 1_700_000_000_000
-        self.ids = random.Random(7)
 
     @initialize()
     def begin(self) -> None:
-        self.store = MemoryStore()
-        self.document = self.run(self.opened(seed=parse(START).blocks))
-        self.editors = [
-            Editor(self.document, ANN, keeps_ids=True),
-            Editor(self.document, BOB, keeps_ids=False),
-        ]
+        self.begin_with(START, ANN, BOB)
         self.writer = Writer(self.document, SCRIBE, LOOKER)
         self.run(self.writer.read())
         self.saved = 0
         self.mirror = ThreadMirror(self.run(self.document.read_document(FOLLOWER, ALL)))
         self.slow = ThreadMirror(self.run(self.document.read_document(SLOW, ALL)))
 
-    async def opened(self, **options: Any) -> Document:
-        async def opener() -> DocumentStore:
-            self.store = self.store.reopened() if self.store.closed else self.store
-            return self.store
-
-        return await Document.start(
-            opener, clock=lambda: self.now, choose=self.ids.choice, caller=ANN, **options
-        )
-
-    def run(self, awaitable: Any) -> Any:
-        self.now += 50
-        return self.runner.run(awaitable)
+    pace_ms = 50
 
     # --- the text ---
 
@@ -261,12 +236,12 @@ class ThreadMachine(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         before = self.run(self.document.read_document(LOOKER, ALL)).threads
-        self.run(self.document.close())
-        self.document = self.run(self.opened())
-        self.writer.document = self.document
-        for editor in self.editors:
-            editor.document = self.document
+        self.reopen()
         assert self.run(self.document.read_document(LOOKER, ALL)).threads == before
+
+    def open_again(self) -> None:
+        super().open_again()
+        self.writer.document = self.document
 
     @rule(rng=randoms, edits=st.booleans(), stored=st.booleans())
     def commit_fails(self, rng: random.Random, edits: bool, stored: bool) -> None:
@@ -302,7 +277,7 @@ class ThreadMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_quote_stands_where_it_is_said_to(self) -> None:
-        if not hasattr(self, "document"):
+        if not self.begun:
             return
         live = self.document._keeper.live
         for one in live.discussion.threads.values():
@@ -314,13 +289,12 @@ class ThreadMachine(RuleBasedStateMachine):
                 assert stands == needle_of(one.quote)
 
     def teardown(self) -> None:
-        if hasattr(self, "document"):
+        if self.begun:
             while self.next_answer(self.slow, 1_000):
                 pass
             self.follow()
             self.same(self.slow)
-            self.run(self.document.close())
-        self.runner.close()
+        self.end()
 
 
 ThreadMirrorTest = ThreadMachine.TestCase
