@@ -6,11 +6,10 @@ import logging
 import secrets
 from typing import Any
 
-import anyio
 import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
-from actors.ray_calls import answer_within
+from actors.ray_calls import Handles, answer_within
 from gateway.roads import LostCallError, UnreachableError
 from shared.calls import Verb, decode_answer, encode_call
 from shared.directory_protocol import DIRECTORY_NAME
@@ -27,8 +26,7 @@ class RayRoad:
     def __init__(self) -> None:
         context = ray.get_runtime_context()
         self.node_id: str = context.get_node_id()
-        self._namespace: str = context.namespace
-        self._handles: dict[str, Any] = {}
+        self._handles = Handles(context.namespace)
 
     async def document(
         self, actor: str, verb: Verb, key: RouteKey, caller: Caller, request: Any
@@ -51,17 +49,13 @@ class RayRoad:
             raise InternalError("Something went wrong here.", error_id=error_id) from error
         except (RayActorError, ActorUnavailableError, TimeoutError) as error:
             if actor != DIRECTORY_NAME:  # a Directory that is restarted keeps its handle
-                self._handles.pop(actor, None)
+                self._handles.forget(actor)
             raise LostCallError(f"{actor}.{method}") from error
         except RayError as error:
             raise LostCallError(f"{actor}.{method}: {error}") from error
 
     async def _handle(self, actor: str) -> Any:
-        if actor not in self._handles:
-            try:
-                self._handles[actor] = await anyio.to_thread.run_sync(
-                    lambda: ray.get_actor(actor, namespace=self._namespace)
-                )
-            except ValueError as error:
-                raise UnreachableError(actor) from error
-        return self._handles[actor]
+        try:
+            return await self._handles.of(actor)
+        except (ValueError, RayError) as error:  # it was certainly not called
+            raise UnreachableError(f"{actor}: {error}") from error

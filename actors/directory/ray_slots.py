@@ -16,7 +16,7 @@ from actors.document_actor import SLOT_OPTIONS, RemoteDocumentActor
 from actors.folder_lock import LockProof
 from actors.ports import Beat, Holder, NodeInfo, SlotLostError, SlotSilentError
 from actors.processes import kill_for_certain
-from actors.ray_calls import answer_within
+from actors.ray_calls import Handles, answer_within
 from shared.errors import WireError, from_wire
 from shared.limits import (
     ACTIVATE_DEADLINE_S,
@@ -37,7 +37,7 @@ class RaySlots:
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._node_id: str = ray.get_runtime_context().get_node_id()
-        self._handles: dict[str, Any] = {}
+        self._handles = Handles(namespace)
 
     async def nodes(self) -> tuple[NodeInfo, ...]:
         nodes = await anyio.to_thread.run_sync(ray.nodes)
@@ -55,7 +55,7 @@ class RaySlots:
         actor = f"{SLOT_PREFIX}{uuid.uuid4().hex}"
         where = NodeAffinitySchedulingStrategy(node_id, soft=False)
         named = {"name": actor, "namespace": self._namespace, "scheduling_strategy": where}
-        self._handles[actor] = start_actor(RemoteDocumentActor, SLOT_OPTIONS | named)
+        self._handles.keep(actor, start_actor(RemoteDocumentActor, SLOT_OPTIONS | named))
         try:
             who = await self._call(actor, "whoami", SLOT_START_S)
         except (SlotLostError, SlotSilentError):
@@ -111,7 +111,7 @@ class RaySlots:
             handle = await self._handle(actor)
         except (SlotLostError, SlotSilentError):
             return
-        self._handles.pop(actor, None)
+        self._handles.forget(actor)
         # Ray may have lost the actor's node meanwhile, and then has nothing to kill.
         with suppress(RayError):
             await anyio.to_thread.run_sync(lambda: ray.kill(handle, no_restart=True))
@@ -126,7 +126,7 @@ class RaySlots:
         except ActorUnavailableError as error:
             raise SlotSilentError(f"{actor} cannot be reached") from error
         except RayActorError as error:
-            self._handles.pop(actor, None)
+            self._handles.forget(actor)
             raise SlotLostError(f"{actor} is dead") from error
         except RayError as error:
             raise SlotLostError(f"{actor} failed in {method}: {error}") from error
@@ -135,16 +135,12 @@ class RaySlots:
         return answer
 
     async def _handle(self, actor: str) -> Any:
-        if actor not in self._handles:
-            try:
-                self._handles[actor] = await anyio.to_thread.run_sync(
-                    lambda: ray.get_actor(actor, namespace=self._namespace)
-                )
-            except ValueError as error:
-                raise SlotLostError(f"{actor} is not there") from error
-            except RayError as error:
-                raise SlotSilentError(f"{actor} cannot be looked up: {error}") from error
-        return self._handles[actor]
+        try:
+            return await self._handles.of(actor)
+        except ValueError as error:
+            raise SlotLostError(f"{actor} is not there") from error
+        except RayError as error:
+            raise SlotSilentError(f"{actor} cannot be looked up: {error}") from error
 
 
 def start_actor(kind: Any, options: dict[str, Any], *args: object) -> Any:
