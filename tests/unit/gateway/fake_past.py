@@ -53,6 +53,7 @@ class FakePast:
         self.last_left: dict[str, int] = {}
         self.asked: list[tuple[str, GetChangesRequest]] = []
         self.events: list[Event] = []
+        self.gone: list[Caller] = []  # who left
         self.event_reads: list[ReadEventsRequest] = []
 
     def get_changes(self, caller: Caller, request: GetChangesRequest) -> FoundChanges:
@@ -77,7 +78,8 @@ class FakePast:
         agents = (RosterEntry(caller.name, request.status, iso(NOW), iso(NOW), you=True),)
         return RosterResult(agents, "0-00000000")
 
-    def leave(self, _caller: Caller, _request: LeaveRequest) -> RosterResult:
+    def leave(self, caller: Caller, _request: LeaveRequest) -> RosterResult:
+        self.gone.append(caller)
         return RosterResult((), "0-00000000")
 
     def list_versions(self, _caller: Caller, _request: ListVersionsRequest) -> ListVersionsResult:
